@@ -53,6 +53,8 @@ def kinds(*texts: str) -> list[str]:
         ("The scan shall take no longer than 5 s.", "The scan shall not take no longer than 5 s.", "contradiction"),
         ("The reply _MUST_ hold the header.", "The reply _MUST NOT_ hold the header.", "contradiction"),
         ("The reply _MUST_ hold the header.", "The reply shall hold a header.", "duplicate"),
+        ("The pump shall move at least 10 l/min of water.", "The pump shall move at most 0.5 m³/h of water.", "limit"),
+        ("The owner shall keep a log of each test.", "The owner need not keep a log of each test.", "force"),
         ("The filter shall be changed annually.", "The filter shall be changed every 6 months.", "limit"),
         ("The filter shall be changed twice a year.", "The filter shall be changed every 6 months.", "duplicate"),
         ("The pump supply shall be 230 V ± 10 %.", "The pump supply shall be 230 V ± 5 %.", "limit"),

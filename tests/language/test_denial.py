@@ -69,3 +69,19 @@ def test_an_emergency_stop_denies_nothing_and_a_condition_limits_what_is_denied(
     assert not list(denials("Der Not-Halt wirkt sofort.", "de"))
     assert is_limited("Passwörter werden nicht gespeichert, außer als Hashwert.", "de")
     assert is_limited("Les mots de passe ne sont pas conservés, sauf accord.", "fr")
+
+
+@pytest.mark.parametrize(
+    ("ban", "quote", "is_opposed"),
+    [
+        ("Cables shall not be laid in the pump sump.", "The cables are laid in the pump sump.", True),
+        ("Die Kabel dürfen nicht im Sumpf verlegt werden.", "Die Kabel werden im Sumpf verlegt.", True),
+        ("Cables shall not be laid in the pump sump.", "No cables are laid in the pump sump.", False),
+        ("Cables shall not be laid in the pump sump.", "Cables in the pump sump are laid in conduits.", False),
+        ("Passwords shall not be stored in plain text.", "Passwords are stored as hashes.", False),
+        ("Data shall not be kept for more than 30 days.", "Data are kept for 20 days.", False),
+        ("The door shall not be locked unless it is guarded.", "The door is locked.", False),
+    ],
+)
+def test_what_does_what_is_banned_contradicts_the_ban(ban: str, quote: str, is_opposed: bool) -> None:
+    assert (opposed_words(ban, quote, TERMS) is not None) is is_opposed

@@ -305,7 +305,11 @@ def _demands(place: int, item: TraceItem, terms: Terms, convention: Convention) 
         demand = Demand(item.id, " ".join(span.of(item.text).split()), item.citation, place)
         words = frozenset(word.lower() for word in _TOKEN.findall(text))
         codes = frozenset(
-            (*_CODE.findall(text), *(mark.key for mark in places_in(text)), *_figures(text, printed, blank))
+            (
+                *_CODE.findall(_without(text, printed)),
+                *(mark.key for mark in places_in(text)),
+                *_figures(text, printed, blank),
+            )
         ) | {each.printed.lower() for each in named}
         context = item.citation if _POINTS.search(text) else ""
         unlimited = frozenset(word.lower() for word in _TOKEN.findall(_without(text, printed)))
@@ -455,7 +459,8 @@ def _force_difference(one: _Parsed, other: _Parsed) -> tuple[ConflictKind, str] 
     if mine.negated != its.negated and _excludes(mine, its):
         denied = (one, mine) if mine.negated else (other, its)
         return ConflictKind.CONTRADICTION, f"one is denied: “{_printed_force(*denied)}”"
-    if mine.negated == its.negated:
+    is_free = any(each.negated and each.modality is Modality.PERMISSION for each in (mine, its))  # "need not"
+    if mine.negated == its.negated or (is_free and Modality.REQUIREMENT in {mine.modality, its.modality}):
         return ConflictKind.FORCE, f"“{_printed_force(one, mine)}” and “{_printed_force(other, its)}”"
     return None
 

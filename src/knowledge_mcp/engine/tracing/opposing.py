@@ -1,4 +1,4 @@
-"""Evidence that contradicts a demand: it negates it, leaves it open, or contains the opposite word."""
+"""Evidence that contradicts a demand: it negates it, does what it bans, leaves it open, or has the opposite word."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from collections.abc import Callable, Sequence
 
 from knowledge_mcp.language.multilingual.denial import denials, is_limited, left_open
 from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS, language_of
+from knowledge_mcp.language.quantities.reading import quantities
 from knowledge_mcp.language.requirements.opposites import OPPOSITES
 
 Terms = Callable[[str], Sequence[str]]
 
+_AVOIDS = re.compile(r"\b(?:no|none|neither|nor|without|avoid|prevent|prohibit|forbid|exclude|free)", re.IGNORECASE)
+"""Words with which evidence keeps a ban without denying it."""
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 
 
@@ -33,10 +36,16 @@ def opposed_words(demand: str, quote: str, terms: Terms) -> tuple[str, str] | No
 
     demanded, stated = set(content_terms(demand)), content_terms(quote)
     is_same = 2 * sum(term in demanded for term in stated) >= len(stated)
-    if is_same and not is_limited(quote, language) and not list(denials(demand, language)):
-        for words, printed in denials(quote, language):
+    banned, denied = list(denials(demand, language)), list(denials(quote, language))
+    if is_same and not is_limited(quote, language) and not banned:
+        for words, printed in denied:
             if {*content_terms(words)[:1]} & demanded:
                 return "not denied", printed
+    if is_same and len(banned) == 1 and not (denied or is_limited(demand, language) or _AVOIDS.search(quote)):
+        forbidden = content_terms(demand[demand.find(banned[0][1]) :])[1:]
+        stands = bool(forbidden) and not quantities(demand, language) and {*forbidden} <= {*stated}
+        if stands and set(stated) <= demanded:
+            return f"{banned[0][1]}", quote
     return _opposite_words(demand, quote, terms)
 
 
