@@ -11,6 +11,17 @@ from knowledge_mcp.language.quantities.reading import quantities
 @pytest.mark.parametrize(
     ("sentence", "found"),
     [
+        (
+            "Levels shall not exceed 10, 20 and 40 mg/m³ in turn.",
+            [(0.01, "g/m³", "at most"), (0.02, "g/m³", "at most"), (0.04, "g/m³", "at most")],
+        ),
+        (
+            "Die Werte von 10, 20 und 40 g dürfen nicht überschritten werden.",
+            [(10.0, "g", "at most"), (20.0, "g", "at most"), (40.0, "g", "at most")],
+        ),
+        ("It has at least 5 dB, 3 dB being usual.", [(5.0, "dB", "at least"), (3.0, "dB", "exactly")]),
+        ("The fee shall not exceed EUR 1.250,50 a day.", [(1250.5, "€", "at most")]),
+        ("The fee shall not exceed $5 per person.", [(5.0, "$/person", "at most")]),
         ("The pump shall stop within 2 seconds.", [(2.0, "s", "at most")]),
         ("It shall respond in no more than 200 ms.", [(0.2, "s", "at most")]),
         ("Noise shall not exceed 70 dB(A) at night.", [(70.0, "dBA", "at most")]),

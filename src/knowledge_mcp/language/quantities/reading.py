@@ -92,6 +92,7 @@ _TO = re.compile(r"\.?\s{0,3}(?:(?:up )?to|bis(?: zu)?|jusqu['’]à|hasta|à|a|
 _AND = re.compile(r"\.?\s{0,3}(?:and|(?:up )?to|und|bis|et|à|y|a|-|–)\s{0,3}", re.IGNORECASE)
 _LISTED = re.compile(r"\s(?:and|or|und|oder|et|ou|y|o)\s\Z")
 """Words between two numbers that have one limit: "not exceed 5 mg/l as a mean and 9 mg/l"."""
+_COMMA = re.compile(r",\s{1,2}")
 _TIMES = re.compile(r"\s{0,2}[x×]\s{0,2}|\s(?:by|mal|par|por)\s", re.IGNORECASE)
 _CURRENT = r"(?:\s?(?:[AD]C|[ad]\.c\.))?"
 _TOLERANCE = re.compile(rf"{_CURRENT}\s?(?:±|\+/[-−–]|plus or minus|plus ou moins|más o menos)\s?")
@@ -133,7 +134,8 @@ def quantities(sentence: str, language: str | None = None) -> list[Quantity]:
     found: list[Quantity] = []
     original, sentence = sentence, mask_places(sentence).replace("\u2126", "Ω")  # the ohm sign becomes the letter
     language = language_of(sentence) if language is None else language
-    measured = _with_intervals(sentence, _together(sentence, _measured(sentence, language)))
+    measured = _with_unit_of_list(sentence, _measured(sentence, language))
+    measured = _with_intervals(sentence, _together(sentence, measured))
     place, before_one = 0, None
     while place < len(measured):
         one = measured[place]
@@ -163,6 +165,8 @@ def quantities(sentence: str, language: str | None = None) -> list[Quantity]:
         elif bound is Bound.EXACT:
             bound = limited_late(sentence[one.end : one.end + _LATEST])
             is_settled = bound is not Bound.EXACT
+            if is_settled:
+                found = _all_settled(sentence, found, one, bound)
         start, end = one.start - limited.led, one.end + limited.followed
         value, printed = one.value * one.factor, one.printed(original)
         is_strict = limited.strict and bound is limited.bound and not one.recurs
@@ -227,6 +231,8 @@ def _goes_with(sentence: str, last: Quantity, one: _Measured) -> bool:
         return True
     between = sentence[last.end : one.start]
     is_listed = len(between) <= _NEAR and _LISTED.search(between) is not None and CLAUSE_END.search(between) is None
+    has_unit_of_list = not sentence[one.start : one.end].endswith(one.unit_printed)
+    is_listed = is_listed or (has_unit_of_list and _COMMA.fullmatch(between) is not None)
     if last.unit == one.unit and last.bound is not Bound.EXACT and is_listed:
         return True
     return last.unit == one.unit and _TIMES.fullmatch(sentence, last.end, one.start) is not None
@@ -339,6 +345,37 @@ def _are_ratio(sentence: str, one: Numeral, other: Numeral) -> bool:
         return False
     sign = between.group().strip().lower()
     return sign in {":", "out of"} or (sign == "in" and one.value == 1.0 and not one.money)
+
+
+def _with_unit_of_list(sentence: str, measured: Sequence[_Measured]) -> list[_Measured]:
+    """Give the numbers of a list of three or more the unit after the last one: "10, 20 and 40 mg/m³"."""
+    found = list(measured)
+    for last, one in enumerate(measured):
+        first = last
+        while first > 0 and is_physical(one.unit) and not measured[first - 1].unit:
+            joint = _LISTED if first == last else _COMMA
+            if not joint.fullmatch(sentence, measured[first - 1].end, measured[first].start):
+                break
+            first -= 1
+        if last - first > 1:
+            found[first:last] = [
+                replace(each, unit=one.unit, factor=one.factor, unit_printed=one.unit_printed)
+                for each in measured[first:last]
+            ]
+    return found
+
+
+def _all_settled(sentence: str, found: Sequence[Quantity], one: _Measured, bound: Bound) -> list[Quantity]:
+    """Give the numbers listed before one the limit that the last verb of the clause makes of it."""
+    settled, behind = list(found), one.start
+    for place in range(len(found) - 1, -1, -1):
+        each = found[place]
+        joint = _LISTED if behind == one.start else _COMMA
+        if each.bound is not Bound.EXACT or each.unit != one.unit or not joint.fullmatch(sentence, each.end, behind):
+            break
+        settled[place] = replace(each, bound=bound, settled=True)
+        behind = each.start
+    return settled
 
 
 def _together(sentence: str, measured: Sequence[_Measured]) -> list[_Measured]:
