@@ -71,6 +71,11 @@ def test_another_limit_is_a_number_that_changed(old: str, new: str, found: tuple
     assert weighty == [("number", *found)]
 
 
+def test_verbs_that_only_join_a_limit_are_no_other_change() -> None:
+    old, new = "The rise shall not exceed 190 mm.", "The rise shall be no more than 180 mm."
+    assert _changes_in(old, new) == [("number", "190 mm", "180 mm")]
+
+
 def test_a_long_exception_is_no_new_requirement() -> None:
     old = "The door shall open outwards."
     new = "The door shall open outwards, except where it serves a single dwelling."

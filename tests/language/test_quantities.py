@@ -19,6 +19,8 @@ from knowledge_mcp.language.quantities.reading import quantities
             "Die Werte von 10, 20 und 40 g dürfen nicht überschritten werden.",
             [(10.0, "g", "at most"), (20.0, "g", "at most"), (40.0, "g", "at most")],
         ),
+        ("It is tested at least once annually.", [(12.0, "month", "at most")]),
+        ("Es ist mindestens zweimal jährlich zu prüfen.", [(6.0, "month", "at most")]),
         ("It has at least 5 dB, 3 dB being usual.", [(5.0, "dB", "at least"), (3.0, "dB", "exactly")]),
         ("The fee shall not exceed EUR 1.250,50 a day.", [(1250.5, "€", "at most")]),
         ("The fee shall not exceed $5 per person.", [(5.0, "$/person", "at most")]),

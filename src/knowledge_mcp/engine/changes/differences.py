@@ -420,6 +420,8 @@ def _home(group: Sequence[tuple[int, ClauseLink]], old: int | None, new: int | N
 
 # ---- between two sentences
 
+_COPULAS = frozenset("be is are betragen beträgt sein ist être est ser es".split())
+"""Verbs that only join a limit to what it limits."""
 _KINDS = {FORCE_KEY: ChangeType.FORCE, NUMBER_KEY: ChangeType.NUMBER}
 _CUT = " … "
 """Separator of the pieces of a sentence that differ."""
@@ -469,6 +471,8 @@ def _between(
     yield from found
     if has_other_bounds(before, after):
         rest, other_rest = ([word for word in side if not NAMED.fullmatch(word)] for side in (rest, other_rest))
+    if any(each.kind is ChangeType.NUMBER for each in found):  # "not exceed 5 mm" and "be at most 4 mm"
+        rest, other_rest = ([word for word in side if word not in _COPULAS] for side in (rest, other_rest))
     if rest != other_rest or (not found and _redirected(one, numbers) != words_and_signs(without_note_marks(other))):
         yield TextChange(ChangeType.WORDS, *_parted(one, other), one, other)
 

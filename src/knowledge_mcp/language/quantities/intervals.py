@@ -58,7 +58,7 @@ def _any(words: Iterable[str]) -> str:
 
 
 _OFTEN = re.compile(
-    rf"(?<![\w-])(?:(?P<adverb>{_any(_ADVERBS)})(?![\w-])"
+    rf"(?<![\w-])(?:(?:(?P<often>once|twice|(?:ein|zwei|drei|vier)mal)\s)?(?P<adverb>{_any(_ADVERBS)})(?![\w-])"
     rf"|(?:(?P<times>{_any(_TIMES)}|\d{{1,2}})(?:\s?(?:times|mal|fois|vez|veces|volta|volte|vezes))?\s"
     r"(?:an?|per|each|every|pro|im|je|am|in\sder|jede[ns]?|par|chaque|al|por|cada|all['’]|alla|a\sla|l['’]|à\sl['’])\s?"
     r"|(?<!for\s)(?<!of\s)(?:every|jede[ns]?|chaque|tous\sles|toutes\sles|cada|ogni)\s)"
@@ -100,7 +100,7 @@ def intervals_in(sentence: str) -> Iterator[Recurrence]:
         adverb = (match["adverb"] or "").lower()
         if adverb in _ALSO_ADJECTIVES and not _ENDS.match(sentence, match.end()):
             continue
-        times = (match["times"] or "1").lower()
+        times = (match["times"] or match["often"] or "1").lower()
         if times.isdigit() and match["times"] and not _COUNTS.match(sentence, match.start()):
             continue
         unit, factor = _ADVERBS[adverb] if adverb else _PERIODS[match["period"].lower()]
