@@ -130,11 +130,16 @@ def number_marks(
             groups.setdefault((each.start, each.end), []).append(each)
         if not as_printed and (each.settled or bounds.get((each.start, each.end, each.value)) is not each.bound):
             turned.append(each)
+    starts = [mark.start for mark in marks]
+    spans: list[tuple[int, int, PrintedMark]] = []
     for (start, end), group in groups.items():
-        inside = [mark for mark in marks if start <= mark.start < end]
-        if inside or group[0].recurs:
-            marks = [mark for mark in marks if mark not in inside]
-            marks.append(_limit_mark(sentence, group, inside))
+        first, last = bisect_left(starts, start), bisect_left(starts, end)
+        if group[0].also is not None:
+            last = min(last, first + 1)  # what repeats it in another unit is compared on its own: "36 in. (915 mm)"
+        if first < last or group[0].recurs:
+            spans.append((first, last, _limit_mark(sentence, group, marks[first:last])))
+    taken = {place for first, last, _ in spans for place in range(first, last)}
+    marks = [mark for place, mark in enumerate(marks) if place not in taken] + [mark for *_, mark in spans]
     return sorted(marks, key=lambda mark: mark.start), turned
 
 
@@ -148,14 +153,15 @@ def _limit_mark(sentence: str, group: Sequence[Quantity], inside: Sequence[Print
     """
     first = group[0]
     is_measured = is_physical(first.unit) or first.recurs
-    end = max(first.end if is_measured else 0, inside[-1].end if inside else first.end)
+    is_whole = is_measured and first.also is None
+    end = max(first.end if is_whole else 0, inside[-1].end if inside else first.end)
     bound = "" if first.bound is Bound.EXACT else STRICTLY[first.bound] if first.strict else first.bound.value
     bound = "" if len(group) > 1 else bound
     if not is_measured or any(_IS_AMBIGUOUS.search(mark.key) for mark in inside):
         value = " ".join(mark.key for mark in inside)
     else:
         current = inside[-1].key.rpartition(first.unit)[2] if inside and first.unit in inside[-1].key else ""
-        value = " ".join(f"{value:.10g}" for each in group for value in each.values) + f" {first.unit}{current}"
+        value = " ".join(f"{each.value:.10g}" for each in group) + f" {first.unit}{current}"
     if len(inside) == 1 and (not first.recurs or any(map(str.isdigit, inside[0].text))):
         text, unit = inside[0].text, inside[0].unit
     else:

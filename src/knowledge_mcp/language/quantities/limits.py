@@ -120,7 +120,7 @@ def _is_free(sentence: str, limit: Quantity, forces: Sequence[Force]) -> bool:
     force = next((each for each in reversed(forces) if each.start < limit.end), None)
     is_free = force is not None and force.modality is Modality.PERMISSION and force.negated
     is_free = is_free and force is not None and not sentence.lower().startswith("may", force.start)
-    return is_free or _FREE.search(sentence, 0, limit.start) is not None
+    return is_free or _FREE.search(sentence, max(0, limit.start - _NEAR), limit.start) is not None
 
 
 _CHOICE = re.compile(
