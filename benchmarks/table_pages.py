@@ -258,8 +258,9 @@ def spans(page: Page) -> None:
             [Cell(f"Class {group}", down=count), Cell(page.number()), Cell(page.number()), Cell(page.words(2, 9))]
         )
         rows += [[Cell(page.number()), Cell(page.number()), Cell(page.words(2, 9))] for _ in range(count - 1)]
-    rows.append([Cell(f"Note: {page.words(10, 20)}", across=4)])
-    page.table(rows, widths(page, 4))
+    page.know(rows)
+    rows.append([Cell(f"Note: {page.words(10, 20)}", across=4)])  # a note in the frame is no cell
+    page.table(rows, widths(page, 4), known=False)
     page.paragraph()
 
 

@@ -85,6 +85,8 @@ _TIED = re.compile(r"(?<=\S)[-–—/\u2010]\Z")
 _SYMBOL = re.compile(r"[^\W\d_]\S{0,7}\s(?:=|[–—])\s|[^\W\d_AI]\sis\s")
 """The beginning of an entry below a formula: "P = internal pressure", "g — acceleration", "t is the thickness"."""
 _FORMULA_NUMBER = re.compile(r"\((?:[A-ZА-Я]{1,2}[.-]?)?\d{1,3}(?:[.-]\d{1,3}){0,4}(?:[.-]?[a-z])?\)")
+_RELATION = re.compile(r"[=<>≤≥≈≠∝→]")
+"""Signs of formulas: an amount in brackets at the end of a row is negative."""
 _WITHOUT_BLANKS = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]{2}")
 """Two letters or signs of Chinese or Japanese, between which lines have no blank; Korean has blanks."""
 _NEXT_WORD = re.compile(r"(?P<right>[^\W\d_]+)")
@@ -482,7 +484,8 @@ def _ends_formula(current: _Open, line: Line) -> bool:
     """Return whether a block ends with a formula and its number, far to the right, and the line is below it."""
     last = current.last
     number = last.text if last.text != current.text else last.text[last.split[0] :].strip() if last.split else ""
-    return _FORMULA_NUMBER.fullmatch(number) is not None and line.y0 > last.y0 + last.size
+    below = line.y0 > last.y0 + last.size
+    return below and _FORMULA_NUMBER.fullmatch(number) is not None and _RELATION.search(current.text) is not None
 
 
 def _ends_entry(current: _Open, line: Line) -> bool:

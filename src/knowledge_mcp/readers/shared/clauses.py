@@ -233,6 +233,10 @@ class _Found:
     cut: int
 
 
+_PAGE = re.compile(r"[A-Z]{1,2}-\d{1,3}")
+"""The number of a page of an annex, which looks like the comment on a chapter: "A-3"."""
+
+
 class ClauseFinder:
     """Find the clauses of one document; used once.
 
@@ -382,7 +386,7 @@ class ClauseFinder:
         text = block.span.of(self._text)
         match = UNTITLED.match(text)
         key = number_key(match["number"]) if match else None
-        if match is None or not key or not self._count.comes_next(key):
+        if match is None or not key or not self._count.comes_next(key) or _PAGE.fullmatch(text):
             return None
         cut = len(match.group().rstrip())
         span = Span(block.span.start, block.span.start + cut)
