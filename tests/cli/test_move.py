@@ -367,6 +367,18 @@ def test_a_collection_is_renamed_and_a_taken_name_is_refused(kb: Store, knowledg
     assert len(kb.open("third").documents()) == 3
 
 
+@pytest.mark.parametrize("new", ["a b/../c", "", "-x", "x" * 64, "a\nb"])
+def test_a_new_name_follows_the_rule_that_other_surfaces_have(kb: Store, knowledge: Command, new: str) -> None:
+    for arguments in (
+        ("collections", "rename", "--", NAME, new),
+        ("migrate", "--from", "sqlite", "--to", "sqlite", "--to-path", "copy", "--yes", f"--to-collection={new}"),
+    ):
+        done = knowledge(*arguments)
+        assert done.code != 0
+        assert "beginning with a letter or digit" in done.err
+    assert [each.name for each in kb.collections()] == [NAME]
+
+
 def test_drop_asks_unless_told_not_to(kb: Store, knowledge: Command) -> None:
     done = knowledge("collections", "drop", NAME)
     assert done.code == 1

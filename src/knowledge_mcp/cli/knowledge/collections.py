@@ -14,6 +14,7 @@ from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import print_facts, print_table, say, write_json
 from knowledge_mcp.cli.shared.session import StoreOptions, Yes, command_group, open_store
 from knowledge_mcp.engine.core.base import counts_of
+from knowledge_mcp.engine.library.values import checked_name
 from knowledge_mcp.model.errors import NotFoundError
 from knowledge_mcp.support.wording import how_many
 
@@ -125,6 +126,7 @@ def rename(
     """
     with _open_store(options) as (_, store):
         _require_collection(store, name)
+        checked_name(new)
         store.rename_collections({name: new})
         options.tell({"collection": new, "was": name}, f"Renamed '{name}' to '{new}'.")
 

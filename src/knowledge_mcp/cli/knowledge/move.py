@@ -15,6 +15,7 @@ from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import write_json
 from knowledge_mcp.cli.shared.progress import WorkBar
 from knowledge_mcp.cli.shared.session import CommandOptions, StoreOptions, Yes, open_store
+from knowledge_mcp.engine.library.values import checked_name
 from knowledge_mcp.engine.transfer.copying import CollectionPlace, MoveEvent, MoveEventKind
 from knowledge_mcp.engine.transfer.move import Move, MoveOptions, MovePlan
 from knowledge_mcp.engine.transfer.reembed import Reembed, ReembedOptions, ReembedPlan
@@ -263,6 +264,8 @@ def _names(settings: Settings, choices: MigrateChoices, source: Store) -> Sequen
         names = tuple(dict.fromkeys(choices.collection or ())) or (settings.collection,)
     if choices.to_collection is not None and len(names) > 1:
         raise InvalidInputError(f"--to-collection can rename one collection only, but {len(names)} would be copied.")
+    if choices.to_collection is not None:
+        checked_name(choices.to_collection)
     return names
 
 

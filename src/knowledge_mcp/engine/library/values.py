@@ -29,7 +29,7 @@ _LONGEST = 2000
 """Maximum characters of a source, as of an address; a truncated one could match another document's."""
 
 
-def checked_name(collection: str, is_reserved: Callable[[str], bool]) -> str:
+def checked_name(collection: str, is_reserved: Callable[[str], bool] = lambda _: False) -> str:
     """Check that a collection may have this name.
 
     Raises:
