@@ -245,6 +245,17 @@ def test_an_unreachable_store_fails(clinic: Clinic, knowledge: Command) -> None:
     assert checks(done.out)["store"]["message"] == "The store does not answer."
 
 
+def test_a_store_that_stands_in_for_the_configured_one_is_a_warning(
+    knowledge: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("chromadb")
+    monkeypatch.setenv("QDRANT_URL", "http://127.0.0.1:1")
+    found = checks(knowledge("doctor", "--json").out)["store"]
+    assert found["status"] == "warn"
+    assert "qdrant does not answer" in found["message"]
+    assert "chromadb is used instead" in found["message"]
+
+
 def test_a_damaged_model_fails_and_is_not_tried(clinic: Clinic, knowledge: Command) -> None:
     clinic.model(sound=False)
     done = knowledge("doctor", "--json")

@@ -65,6 +65,13 @@ def test_ones_own_questions_are_asked_of_the_present_base_in_every_mode_named(me
     assert content["configuration"]["collection"] == "se_knowledge_base"
 
 
+def test_a_collection_without_documents_is_not_measured(call: Command, home: Path) -> None:
+    path = jsonl(home / "mine.jsonl", QUESTIONS)
+    done = call(lambda: evaluate.app(prog_name="knowledge eval"), str(path), "--collection", "typo")
+    assert done.code == 1
+    assert "The collection 'typo' has no documents to ask." in done.err
+
+
 def test_a_gate_lets_the_same_through_and_stops_what_fell(measured: Command, home: Path) -> None:
     names = [f"q{number}" for number in range(12)]
     folder = beir(home / "water", CORPUS, dict.fromkeys(names, "valve turned"), [f"{name} x 1" for name in names])

@@ -331,6 +331,11 @@ def _measure(
     with _open_knowledge(settings, f"{chosen.name}{suffix}" if brings else None, keep=choices.keep) as knowledge:
         report = _ingest(knowledge, chosen, bar, max_cost=choices.max_cost) if brings else None
         stats = knowledge.stats()
+        if not brings and not stats.documents:
+            raise InvalidInputError(
+                f"The collection '{settings.collection}' has no documents to ask.",
+                suggestion="`knowledge collections list` shows all collections; --docs measures other documents.",
+            )
         configuration |= {
             "embedding": stats.space.label,
             "store": stats.backend,

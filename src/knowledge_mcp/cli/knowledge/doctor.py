@@ -248,11 +248,10 @@ def _store(base: Base) -> CheckOutcome:
     with without_retries():
         base.opened.info()
     milliseconds = (time.perf_counter() - started) * 1000
-    return CheckOutcome(
-        "store",
-        "ok",
-        f"{base.store.identity.backend} at {base.store.identity.location} answers in {milliseconds:.0f} ms",
-    )
+    message = f"{base.store.identity.backend} at {base.store.identity.location} answers in {milliseconds:.0f} ms"
+    if base.degraded:
+        return CheckOutcome("store", "warn", f"{base.degraded} {message}", "Start it, or correct its address.")
+    return CheckOutcome("store", "ok", message)
 
 
 def _embedding(base: Base) -> CheckOutcome:
