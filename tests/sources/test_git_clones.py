@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Generator
 from pathlib import Path
@@ -194,6 +195,23 @@ def test_a_clone_is_opened_and_removed_by_its_name(made: MadeRepository, server:
     for asked in (clones.open, clones.update):
         with pytest.raises(NotFoundError):
             asked("project")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a path there has at most 260 characters")
+def test_a_clone_of_thousands_of_folders_inside_each_other_is_removed(
+    made: MadeRepository, server: GitServer, clones: GitClones
+) -> None:
+    folder = clones.clone(server.url(PATH)).folder
+    (folder / "1").mkdir()
+    deepest = os.open(folder / "1", os.O_RDONLY)
+    for _ in range(1200):
+        os.mkdir("1", dir_fd=deepest)
+        upper, deepest = deepest, os.open("1", os.O_RDONLY, dir_fd=deepest)
+        os.close(upper)
+    os.close(deepest)
+    assert clones.remove("project")
+    assert visible(clones) == []
+    assert clones.clone(server.url(PATH)).commit == made.git("rev-parse", "HEAD")
 
 
 @pytest.mark.requirement("C-10.4-traversal")

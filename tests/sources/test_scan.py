@@ -213,6 +213,19 @@ def test_a_file_replaced_by_a_link_after_the_scan_is_not_opened(tmp_path: Path) 
         item.open()
 
 
+def test_a_folder_replaced_by_a_link_during_the_scan_is_not_read(tmp_path: Path) -> None:
+    make(tmp_path / "outside", {"deep/secret.py": CODE})
+    root = make(tmp_path / "root", {"a.py": CODE, "sub/deep/first.py": CODE, "sub/deep/secret.py": CODE})
+    scan = RepositoryScan(root)
+    paths = scan.items()
+    assert [next(paths) for _ in "12"]
+    (root / "sub").rename(root / "was")
+    (root / "sub").symlink_to(tmp_path / "outside", target_is_directory=True)
+    (refused,) = paths
+    assert isinstance(refused, SkippedFile)
+    assert "sub/deep/secret.py: The file cannot be read" in refused.message
+
+
 @pytest.mark.parametrize(
     ("name", "data", "words"),
     [

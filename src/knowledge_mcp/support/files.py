@@ -19,6 +19,7 @@ import secrets
 import shutil
 import stat
 import sys
+import tempfile
 from contextlib import ExitStack
 from io import BufferedReader
 from pathlib import Path
@@ -82,6 +83,26 @@ def remove_folder(folder: Path) -> None:
                 if not file.is_symlink():
                     with contextlib.suppress(OSError):
                         file.chmod(stat.S_IWRITE)
+    with contextlib.suppress(RecursionError):
+        shutil.rmtree(folder, ignore_errors=True)
+    if folder.is_dir() and not folder.is_symlink():  # too deep for that: one call and one open folder a level
+        with contextlib.suppress(OSError):
+            _remove_flattened(folder)
+
+
+def _remove_flattened(folder: Path) -> None:
+    """Remove a tree of any depth: each folder is moved to the top before the one that it was in is removed."""
+    top, moved = Path(tempfile.mkdtemp(dir=folder)), 0
+    waiting = [folder]
+    while waiting:
+        current = waiting.pop()
+        with os.scandir(current) as entries:
+            inner = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False) and entry.path != str(top)]
+        for each in inner:
+            moved += 1
+            waiting.append(Path(each).rename(top / str(moved)))
+        if current != folder:
+            shutil.rmtree(current, ignore_errors=True)
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -360,7 +360,7 @@ class RepositoryScan:
                 return self._skip(path, UnreadableReason.UNSUPPORTED, f"{name}: It is not a regular file.", "")
             if status.st_size > self._max_bytes:
                 return self._too_large(path, status.st_size)
-            with open_beneath(None, place) as stream:
+            with open_beneath(self._root, place) as stream:
                 data = stream.read(self._max_bytes + 1)
         except OSError as error:
             message = f"{name}: The file cannot be read: {error.strerror or type(error).__name__}."
@@ -380,7 +380,7 @@ class RepositoryScan:
             media_type=media_type,
             size=len(data),
             sha256=hashlib.sha256(data).hexdigest(),
-            open=functools.partial(open_beneath, None, place),
+            open=functools.partial(open_beneath, self._root, place),
             path=place,
         )
 
