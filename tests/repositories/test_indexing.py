@@ -132,6 +132,26 @@ def test_a_working_tree_is_indexed_with_its_uncommitted_changes(world: World, mo
     assert not any(each["file_path"] == "src/draft.py" for each in world.search("half_done_idea")["results"])
 
 
+def test_what_was_edited_during_the_indexing_and_then_undone_is_read_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("knowledge_mcp.engine.repositories.index._SCANNED_AT_ONCE", 1)
+    made = world.repository(files={"a.py": "def alpha():\n    return 1\n", "b.py": "def beta():\n    return 2\n"})
+
+    def edit(done: float, total: float | None, message: str) -> None:
+        del done, total
+        if message.startswith("found 1"):
+            made.write({"b.py": "def gamma():\n    return 3\n"})
+
+    assert world.service.index(IndexRequest(str(made.folder)), Call(edit, lambda: False)).status == "success"
+    assert "gamma" in str(world.search("gamma")["results"][0])
+    made.git("checkout", "b.py")
+    done = world.service.refresh("my-api")
+    assert (done.method, done.files_processed) == ("content_hash", 1)
+    assert "beta" in str(world.search("beta")["results"][0])
+    assert world.service.refresh("my-api").method == "unchanged"
+
+
 def test_a_folder_with_very_many_uncommitted_files_is_not_stale_once_it_is_indexed(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -213,6 +213,17 @@ def test_a_file_replaced_by_a_link_after_the_scan_is_not_opened(tmp_path: Path) 
         item.open()
 
 
+def test_a_file_changed_after_the_scan_is_not_read_under_its_former_hash(tmp_path: Path) -> None:
+    root = make(tmp_path / "root", {"a.py": CODE})
+    (item,) = RepositoryScan(root).items()
+    assert isinstance(item, SourceItem)
+    with item.open() as stream:
+        assert hashlib.sha256(stream.read()).hexdigest() == item.sha256
+    make(root, {"a.py": CODE + CODE})
+    with pytest.raises(OSError, match="replaced or changed"):
+        item.open()
+
+
 def test_a_folder_replaced_by_a_link_during_the_scan_is_not_read(tmp_path: Path) -> None:
     make(tmp_path / "outside", {"deep/secret.py": CODE})
     root = make(tmp_path / "root", {"a.py": CODE, "sub/deep/first.py": CODE, "sub/deep/secret.py": CODE})

@@ -401,7 +401,7 @@ class IndexRun:
             dirty=uncommitted_fingerprint(copy),
             dirty_paths=None if many else tuple(map(printable_path, dirty)),
             nested=tuple(printable_path(each.folder.relative_to(copy.folder)) for each in copy.nested),
-            pipeline=pipeline if all(map(is_plain, dirty)) and not many else "",
+            pipeline=pipeline if all(map(is_plain, dirty)) and not many and self._stood_still(copy) else "",
             indexed_at=now(),
             duration_ms=duration,
             skipped=len(files.skipped),
@@ -430,6 +430,13 @@ class IndexRun:
         )
         _log(result)
         return result
+
+    def _stood_still(self, copy: Checkout) -> bool:
+        """Return whether a working tree is as before: no difference of commits lists what was read in between."""
+        if not copy.local:
+            return True
+        after = self._parts.copies.worktree(copy.folder, name=copy.name)
+        return (after.commit, uncommitted_fingerprint(after)) == (copy.commit, uncommitted_fingerprint(copy))
 
     def _take_place(self) -> None:
         """Replace the collection in use by the rebuilt one, in one step."""

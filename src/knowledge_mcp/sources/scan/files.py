@@ -16,7 +16,7 @@ from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, Unreada
 from knowledge_mcp.model.ingest import LeftOut, SkippedFile
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.sources.scan.ignore import IgnoreRules, Patterns
-from knowledge_mcp.support.files import open_beneath, printable_path
+from knowledge_mcp.support.files import identity_of, open_beneath, open_same, printable_path
 
 _HEAD = 8192
 _MAGICS = (
@@ -361,6 +361,7 @@ class RepositoryScan:
             if status.st_size > self._max_bytes:
                 return self._too_large(path, status.st_size)
             with open_beneath(self._root, place) as stream:
+                identity = identity_of(stream)
                 data = stream.read(self._max_bytes + 1)
         except OSError as error:
             message = f"{name}: The file cannot be read: {error.strerror or type(error).__name__}."
@@ -380,7 +381,7 @@ class RepositoryScan:
             media_type=media_type,
             size=len(data),
             sha256=hashlib.sha256(data).hexdigest(),
-            open=functools.partial(open_beneath, self._root, place),
+            open=functools.partial(open_same, self._root, place, identity),
             path=place,
         )
 
