@@ -451,6 +451,15 @@ def test_a_host_with_an_address_that_is_not_public_is_refused_before_git_connect
         own.remote_head("https://git.example.com/owner/name")
 
 
+def test_a_host_that_cannot_be_resolved_may_be_behind_a_proxy(tmp_path: Path) -> None:
+    def resolver(host: str, port: int) -> list[str]:
+        raise OSError(f"unknown: {host}:{port}")
+
+    with pytest.raises(ConnectionFailedError, match="could not be resolved") as failed:
+        GitClones(tmp_path, resolver=resolver).clone("https://git.example.com/owner/name")
+    assert "a proxy (HTTPS_PROXY)" in failed.value.suggestion
+
+
 def test_git_connects_to_the_address_that_was_checked(tmp_path: Path) -> None:
     def resolver(host: str, port: int) -> list[str]:
         return ["93.184.216.34", "2606:2800:220:1::1"]

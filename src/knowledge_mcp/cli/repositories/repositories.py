@@ -20,7 +20,7 @@ from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import open_console, print_facts, print_table, render, say, write_json
 from knowledge_mcp.cli.shared.progress import WorkBar
 from knowledge_mcp.cli.shared.report import duration
-from knowledge_mcp.cli.shared.session import StoreOptions, Version, Yes, load, run_command
+from knowledge_mcp.cli.shared.session import CONTEXT, StoreOptions, Version, Yes, load, run_command
 from knowledge_mcp.model.errors import CancelledError, KnowledgeError
 from knowledge_mcp.support.wording import how_many
 
@@ -210,7 +210,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["--help", "-h"]},
+    context_settings=CONTEXT,
     epilog="`knowledge-mcp --surface repositories` serves the index to assistants.",
 )
 

@@ -101,6 +101,10 @@ def is_redirect(error: KnowledgeError) -> bool:
     return _MOVED.search(error.details) is not None
 
 
+CHECK_NETWORK = "Check the network, a proxy (HTTPS_PROXY) and the address, then try again."
+"""What to do if a remote cannot be reached."""
+
+
 def git_error(message: str, *, what: str, branch: str = "", token: bool = False) -> KnowledgeError:
     """Build the error for a message of Git.
 
@@ -181,7 +185,7 @@ def _unreachable(message: str, what: str, *, token: bool) -> KnowledgeError:
         return ConnectionFailedError(
             f"{what} could not be reached.{why}",
             details=message,
-            suggestion="Check the network, a proxy (HTTPS_PROXY) and the address, then try again.",
+            suggestion=CHECK_NETWORK,
         )
     return InternalError(f"Git failed on {what}.", details=message)
 

@@ -12,10 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, NotFoundError
+from knowledge_mcp.model.errors import ConnectionFailedError, InvalidInputError, KnowledgeError, NotFoundError
 from knowledge_mcp.model.source import Checkout, FileChange, RemoteHead
 from knowledge_mcp.sources.git.folder import CloneFolder, disk_error
 from knowledge_mcp.sources.git.process import (
+    CHECK_NETWORK,
     Cancelled,
     GitCall,
     GitProgram,
@@ -272,7 +273,10 @@ class GitClones:
         if self._proxied and address.literal is None:
             return ""
         deadline = Deadline(_LOOK_UP_SECONDS, cancelled, clock=time.monotonic)
-        addresses = places_of(address, self._resolver, deadline, private_accepted=accepted)
+        try:
+            addresses = places_of(address, self._resolver, deadline, private_accepted=accepted)
+        except ConnectionFailedError as exc:
+            raise ConnectionFailedError(exc.message, details=exc.details, suggestion=CHECK_NETWORK) from exc
         listed = ",".join(f"[{each}]" if each.version == 6 else str(each) for each in addresses)
         return f"{address.host}:{address.port}:{listed}" if address.literal is None else ""
 
