@@ -132,7 +132,7 @@ def ingest_set(
         problems = [*report.skipped, *report.failed]
         raise InvalidInputError(
             f"No document of {chosen.name} could be ingested.",
-            details="\n".join(each.message for each in problems[:20]),
+            details="\n".join(f"{each.source}: {each.message}" for each in problems[:20]),
             suggestion="Check the documents; `knowledge-ingest --dry-run` tells more.",
         )
     return report
