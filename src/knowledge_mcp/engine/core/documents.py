@@ -71,8 +71,17 @@ def near_ids(store: Store, collections: Iterable[str], document_id: str) -> list
     return list(dict.fromkeys(known[each] for each in near))
 
 
+_ID = re.compile(r"[a-z0-9_-]+")
+"""What is an id rather than a file name, which has a dot, or a title, which has blanks or capitals."""
+
+
 def one_named(base: Base, name: str) -> str | None:
-    """Return the id of the only document with this file name or title, in any case; None if it is not one document."""
+    """Return the id of the only document with this file name or title, in any case; None if it is not one document.
+
+    All records are read for it, but not for what can only be an id.
+    """
+    if _ID.fullmatch(name):
+        return None
     asked = name.casefold()
     found = [
         record.id
