@@ -400,9 +400,9 @@ def _number_and_title(lines: Sequence[Line], index: int, body: Body) -> int:
     ):
         return 1
     other, announces = lines[index + 1], _KEYWORD_ALONE.fullmatch(line.text) is not None
-    if STOP_WITHIN.search(other.text) or _ENABLING.fullmatch(
-        other.text
-    ):  # the title is missing, for example lost by recognition
+    if STOP_WITHIN.search(other.text):  # the title is missing, for example lost by recognition
+        return 1
+    if _ENABLING.fullmatch(other.text):
         return 1
     if announces and _FIRST_CLAUSE.match(other.text):  # no title: the annex begins with its first clause
         return 1

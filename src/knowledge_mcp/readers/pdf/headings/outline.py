@@ -219,9 +219,8 @@ def _match(whole: str, bare: str, lines: Sequence[Line], index: int) -> tuple[in
         return None
     for count in range(1, min(5, len(lines) - index + 1)):
         line = lines[index + count - 1]
-        if count > 1 and FORCE_IN_BRACKETS.fullmatch(
-            line.text
-        ):  # contents may omit it: "Annex A", "(informative)", its title
+        # contents may omit it: "Annex A", "(informative)", its title
+        if count > 1 and FORCE_IN_BRACKETS.fullmatch(line.text):
             continue
         letters += letters_of(line.text)
         if letters == whole:
