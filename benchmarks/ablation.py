@@ -96,7 +96,8 @@ def bench_of(
             places, numbers = postings.get(term, ([], []))
             share = np.array(numbers, float)
             lexical[row, places] += inverse_frequency(len(texts), len(places)) * share / (share + norms[places])
-    return Bench(prepared, prepared.asked @ prepared.vectors.T, lexical, [len(terms) for terms in asked])
+    words = [len(analyser.query_words(text)) for _, text in prepared.questions]
+    return Bench(prepared, prepared.asked @ prepared.vectors.T, lexical, words)
 
 
 def _leg(scores: NDArray[np.float32], depth: int) -> list[LegHit]:

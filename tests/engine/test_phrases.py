@@ -73,6 +73,18 @@ def test_quoted_words_stand_together_in_all_that_is_found(world: World, mode: Se
     assert headings(asked) == ["Noise"]
 
 
+@pytest.mark.parametrize("mode", BY_WORDS)
+def test_a_single_word_in_quotation_marks_within_a_sentence_excludes_nothing(world: World, mode: SearchMode) -> None:
+    loosely = world.knowledge.search(
+        SearchQuery('What does the operator do when a motor is "overheated" or "let" go?', mode=mode)
+    )
+    plainly = world.knowledge.search(
+        SearchQuery("What does the operator do when a motor is overheated or let go?", mode=mode)
+    )
+    assert (headings(loosely), loosely.note) == (headings(plainly), "")
+    assert headings(world.knowledge.search(SearchQuery('"belts"', mode=mode))) == ["Moving"]
+
+
 def test_a_named_weight_ranks_only_what_says_the_quoted_words(world: World) -> None:
     assert headings(world.knowledge.search(SearchQuery('"6 pm at 6 am"', weight=0.7))) == ["Shifts"]
 
@@ -144,7 +156,9 @@ def test_a_name_that_heads_many_sections_lifts_none_of_them(tmp_path: Path) -> N
     ("question", "phrases"),
     [
         ('what is "duty pump" and «gate valve»', ["duty pump", "gate valve"]),
-        ("„Nennweite“ is “nominal width”", ["Nennweite", "nominal width"]),
+        ("„Nennweite“ is “nominal width”", ["nominal width"]),
+        ("„Nennweite“, “width”?", ["Nennweite", "width"]),
+        ('one "virtual" system', []),
         ('a 5" pipe and a 3" valve', []),
         ("the operator's pump isn't 'on'", []),
         ('"" "-" " a"', []),

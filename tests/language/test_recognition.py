@@ -32,7 +32,16 @@ def test_a_sentence_is_recognised_by_its_language(code: str, sentence: str) -> N
 
 
 @pytest.mark.parametrize(
-    "text", ["", "REQ-12 5.3.1", "Die casting", "brake caliper torque", "Los Angeles, La Paz, El Paso"]
+    "text",
+    [
+        "",
+        "REQ-12 5.3.1",
+        "Die casting",
+        "brake caliper torque",
+        "Los Angeles, La Paz, El Paso",
+        "Comment on a paper on parallel processing",
+        "platelet sequestration in man",
+    ],
 )
 def test_what_says_too_little_is_not_reported(text: str) -> None:
     assert language_of(text) == ""

@@ -354,6 +354,12 @@ def test_a_report_finds_the_function_that_it_calls_among_many_that_use_the_same_
     ]
 
 
+def test_a_word_that_a_report_repeats_counts_once(indexed: World) -> None:
+    texts = ("window closed connection", "window closed connection\nconnection connection")
+    once, often = (indexed.service.search_code(CodeQuery(each, threshold=0.0, mode="keyword")).hits for each in texts)
+    assert [hit.similarity for hit in once] == [hit.similarity for hit in often]
+
+
 def test_a_name_defined_in_many_places_says_nothing_in_a_report(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     files = {f"many/m{number}.py": f"def run(job):\n    return job + {number}\n" for number in range(9)}
     world.index(world.repository(files={**FILES, **files}).folder)

@@ -281,7 +281,7 @@ def test_a_weight_is_that_of_bm25_without_the_inverse_document_frequency(terms: 
     for term, count in counts.items():
         assert math.isclose(by_index[term_index(term)], count / (count + norm))
     assert vector.indices == sorted(vector.indices)
-    assert query_sparse(["a", "b", "a"]).values == [1.0, 1.0]
+    assert sorted(query_sparse(["a", "b", "a"]).values) == [1.0, 2.0]
 
 
 def test_weights_follow_the_mean_length_when_it_drifts(local: LocalQdrant) -> None:

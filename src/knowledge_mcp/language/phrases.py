@@ -102,7 +102,12 @@ def _together(key: str) -> re.Pattern[str]:
 
 
 def phrases_in(question: str) -> tuple[Phrase, ...]:
-    """List the phrases in double quotation marks, without duplicates; single ones are too often apostrophes."""
-    found = (next(filter(None, match.groups())) for match in _QUOTED.finditer(question))
+    """List the phrases in double quotation marks, without duplicates; single ones are too often apostrophes.
+
+    A single word in quotation marks is a phrase only if nothing else is asked: within a sentence, the marks show that a
+    word is meant loosely, or name it.
+    """
+    found = [next(filter(None, match.groups())) for match in _QUOTED.finditer(question)]
+    only_quoted = not plain_words(_QUOTED.sub(" ", question))
     phrases = {f" {' '.join(words)} ": text.strip() for text in found if (words := plain_words(text))}
-    return tuple(Phrase(text, key) for key, text in phrases.items())
+    return tuple(Phrase(text, key) for key, text in phrases.items() if only_quoted or " " in key.strip())

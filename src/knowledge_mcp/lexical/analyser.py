@@ -31,6 +31,7 @@ import hashlib
 import re
 import threading
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from itertools import accumulate
@@ -84,6 +85,10 @@ _OPTIONAL_PLURAL = re.compile(r"\((?:s|es)\)")
 
 _LONGEST_TERM = 64
 _MEMO_ENTRIES = 200_000
+_MOST_REPEATED = 3
+"""Maximum times that a word of a question counts. It is once in several lines: reports of errors repeat the names of
+their trace.
+"""
 _VERSION = "english-2"
 
 
@@ -103,7 +108,7 @@ class EnglishAnalyser:
         self._lock = threading.Lock()
         self._stem_word: Callable[[str], str] | None = None
         self._memo: dict[str, tuple[str, ...]] = {}
-        self._query_words = lru_cache(maxsize=256)(self._joined_words)  # one search calls it several times
+        self._query_words = lru_cache(maxsize=256)(self._counted_words)  # one search calls it several times
         words = hashlib.sha256(" ".join(sorted(stop_words)).encode()).hexdigest()[:8]
         self._version = f"{_VERSION}{'-porter2' if stemming else ''}-{words}"
 
@@ -120,32 +125,35 @@ class EnglishAnalyser:
         return terms
 
     def query_terms(self, text: str) -> list[str]:
-        return list(dict.fromkeys(term for word in self._query_words(text) for term in word))
+        return [term for word, count in self._query_words(text) for term in word * count]
 
     def query_words(self, text: str) -> list[tuple[str, ...]]:
-        return list(self._query_words(text))
+        return [word for word, _ in self._query_words(text)]
 
     def term_key(self, term: str) -> str:
         folded = _OPTIONAL_PLURAL.sub("", fold(term).lower())
         words = [_singular(_POSSESSIVE.sub("", word)) for word in re.split(r"[^\w'’+#]+|_+", folded) if word]
         return " ".join(words) or folded.strip()
 
-    def _joined_words(self, text: str) -> tuple[tuple[str, ...], ...]:
-        """List the words of a question once, each with its terms.
+    def _counted_words(self, text: str) -> tuple[tuple[tuple[str, ...], int], ...]:
+        """List the words of a question, each with its terms, and how often it counts.
 
         A number and its unit are one word, which also has the terms of their other forms: "twenty-four hours" is found
         as "24 h", and "30 percent" as "30 %", of which only the number is a term.
         """
         words: dict[str, dict[str, None]] = {}
+        count = Counter[str]()
         for word in self._words_of_query(text):
             words.setdefault(word[0], {}).update(dict.fromkeys(word))
+            count[word[0]] += 1
         for printed, others in _quantities(text):
             first, *further = [term for term in self._terms_of_query(printed) if term in words] or [""]
             if first:
                 also = (self._analyse(chunk, single_characters=False)[:1] for chunk in _CHUNK.findall(fold(others)))
                 joined = (*(words.pop(each) for each in dict.fromkeys(further) if each != first), *also)
                 words[first].update(dict.fromkeys(term for each in joined for term in each))
-        return tuple(map(tuple, words.values()))
+        most = 1 if "\n" in text.strip() else _MOST_REPEATED
+        return tuple((tuple(terms), min(count[first], most)) for first, terms in words.items())
 
     def _words_of_query(self, text: str) -> list[tuple[str, ...]]:
         return [(term,) for term in self._terms_of_query(text)]
@@ -287,7 +295,7 @@ STEMMED: Mapping[str, str] = {
 _PLAIN = re.compile(r"[^\W\d_]+(?:[-‐‑/'’][^\W\d_]+)*")
 _JOINTS = re.compile(r"[-‐‑/'’]")
 _ANY = frozenset[str]().union(*FUNCTION_WORDS.values())
-_FULL_VERSION = "multilingual-3"
+_FULL_VERSION = "multilingual-4"
 
 
 class MultilingualAnalyser(EnglishAnalyser):

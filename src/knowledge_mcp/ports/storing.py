@@ -35,13 +35,13 @@ class Analyser(Protocol):
         ...
 
     def query_terms(self, text: str) -> list[str]:
-        """List the terms of a query, without repetitions; may be empty."""
+        """List the terms of a query in order, with repetitions, which count as often; may be empty."""
         ...
 
     def query_words(self, text: str) -> list[tuple[str, ...]]:
-        """List the words of a query, each with its terms; a passage that contains the word has one of them.
+        """List the words of a query once, each with its terms; a passage that contains the word has one of them.
 
-        All of them together are `query_terms`. A word has several terms if languages stem it differently, and
+        All of them together are those of `query_terms`. A word has several terms if languages stem it differently, and
         a number with its unit is one word that also has the terms of its other forms.
         """
         ...

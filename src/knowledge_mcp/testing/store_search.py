@@ -203,6 +203,20 @@ class SearchContract:
             assert self.found(store, "?!") == []
             assert self.found(store, "") == []
 
+    def test_a_word_counts_as_often_as_the_query_has_it(self) -> None:
+        with self.open_filled() as store:
+            put(
+                store,
+                "d",
+                [
+                    SamplePassage("alpha beta", id="1"),
+                    SamplePassage("gamma delta", id="2"),
+                    SamplePassage("gamma epsilon", id="3"),
+                ],
+            )
+            assert self.found(store, "alpha gamma")[0] == "1"
+            assert self.found(store, "alpha gamma, and gamma: gamma")[-1] == "1"
+
     def test_the_context_of_a_chunk_is_searched_too(self) -> None:
         with self.open_filled() as store:
             put(

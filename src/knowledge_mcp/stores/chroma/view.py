@@ -14,6 +14,7 @@ import struct
 import threading
 import zlib
 from array import array
+from collections import Counter
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -368,11 +369,11 @@ class ChromaView:
             return ()
         counted = state.weighed_by(state.weighed_mask(filter))
         scores = np.zeros(self._size, np.float64)
-        for term in terms:
+        for term, count in Counter(terms).items():
             if term in self._postings:
                 packed = np.array(self._postings[term], np.uint64)
                 places, weights = bm25_weights(packed >> np.uint64(8), packed & np.uint64(255), *counted)
-                scores[places] += weights
+                scores[places] += count * weights
         scores *= self._mask(filter)
         slots = likely_slots(scores, limit)
         return best_hits(slots, scores[slots], limit, self._names_at)

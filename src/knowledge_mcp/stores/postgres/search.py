@@ -11,6 +11,7 @@ the top k.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -188,7 +189,8 @@ class Search:
 
         every = read(terms) if count is None or self.place.chunks < INDEX_FROM_CHUNKS else None
         holding = self._holding(terms, read) if every is None else _counts(every)
-        weights = {each: inverse_frequency(chunks, holding[each]) for each in terms if each in holding}
+        times = Counter(each for each in terms if each in holding)
+        weights = {each: count * inverse_frequency(chunks, holding[each]) for each, count in times.items()}
         found = _likely(read, holding, weights, count or 0, mean) if every is None else every
         return _bm25(found, weights, mean)
 

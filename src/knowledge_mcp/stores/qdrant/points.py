@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
@@ -163,7 +164,7 @@ def score_with_mean(point: models.ScoredPoint, frequencies: Mapping[int, float],
 
     Args:
         point: with its sparse vector, length and weights label.
-        frequencies: inverse document frequencies of the query terms, by index.
+        frequencies: weights of the query terms, by index.
         mean: mean length of the chunks in terms.
     """
     payload, vector = point.payload or {}, cast("Mapping[str, models.SparseVector]", point.vector)
@@ -186,6 +187,6 @@ def weight_in(point: models.ScoredPoint, index: int) -> float:
 
 
 def query_sparse(terms: Iterable[str]) -> models.SparseVector:
-    """Return the sparse query for chunks with any of the terms."""
-    indices = sorted({term_index(term) for term in terms})
-    return models.SparseVector(indices=indices, values=[1.0] * len(indices))
+    """Return the sparse query for chunks with any of the terms; each counts as often as it is repeated."""
+    times = sorted(Counter(map(term_index, terms)).items())
+    return models.SparseVector(indices=[index for index, _ in times], values=[float(count) for _, count in times])

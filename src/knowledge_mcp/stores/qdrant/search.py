@@ -85,7 +85,7 @@ class _Leg:
         query: the vector.
         asked: number of hits to request.
         mean: mean length with which scores are recomputed, or None.
-        frequencies: inverse document frequencies of its terms, once they are known.
+        frequencies: inverse document frequencies of its terms, times their counts in the query, once they are known.
         hits: the hits, or None.
         error: why there are none.
     """
@@ -102,6 +102,10 @@ class _Leg:
     def terms(self) -> Sequence[int]:
         """Terms whose inverse document frequencies have to be queried too."""
         return [] if self.mean is None or isinstance(self.query, list) else self.query.indices
+
+    def count(self, index: int) -> float:
+        """Return how often a term is in the query."""
+        return 1.0 if isinstance(self.query, list) else self.query.values[self.query.indices.index(index)]
 
 
 def search(connection: QdrantConnection, place: QdrantCollection, question: QdrantQuery) -> LegResults:
@@ -175,7 +179,7 @@ def _run(
         single_terms = [(leg, index) for leg in waiting if not leg.frequencies for index in leg.terms]
         requests = [_request(connection, question, leg, leg.query, leg.asked, required) for leg in waiting]
         requests += [
-            _request(connection, question, leg, models.SparseVector(indices=[index], values=[1.0]), 1, [])
+            _request(connection, question, leg, models.SparseVector(indices=[index], values=[leg.count(index)]), 1, [])
             for leg, index in single_terms
         ]
         answers = connection.query(place.name, requests)

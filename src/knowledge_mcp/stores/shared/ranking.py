@@ -3,7 +3,7 @@
 Cosines of unit vectors are computed in double precision. The lexical leg is scored with BM25:
 
 ```text
-score = sum over query terms of  idf · tf / (tf + k1 · (1 - b + b · length / mean length))
+score = sum over query terms of  count in the query · idf · tf / (tf + k1 · (1 - b + b · length / mean length))
 idf   = ln(1 + (N - df + 0.5) / (df + 0.5))
 ```
 

@@ -13,6 +13,7 @@ are exact in every snapshot. Frequent terms are looked up only for slots that th
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
@@ -219,7 +220,10 @@ def _leave_out(connection: Session, view: SqliteView, slots: NDArray[np.int64]) 
 
 
 class _Term(NamedTuple):
-    """The postings of a term. `slots` is None if `counts` covers every slot, as for frequent terms."""
+    """The postings of a term, with its rarity times its count in the query.
+
+    `slots` is None if `counts` covers every slot, as for frequent terms.
+    """
 
     slots: NDArray[np.intp] | None
     counts: NDArray[np.uint8]
@@ -232,9 +236,9 @@ class _Term(NamedTuple):
 
 def _terms(connection: Session, view: SqliteView, terms: Sequence[str], seen: NDArray[np.bool_] | None) -> list[_Term]:
     """Read the postings of the query terms that visible chunks contain, in query order; frequent ones are cached."""
-    known, found = view.counts.copy(), list[_Term]()
+    known, found, times = view.counts.copy(), list[_Term](), Counter(terms)
     _, alive, chunks = view.weighed_by(seen)
-    for some in batches(terms, TERMS_AT_ONCE):
+    for some in batches(list(times), TERMS_AT_ONCE):
         postings = posting_lists(connection, view.collection, [term for term in some if term not in known])
         for term in some:
             slots, counts = None, known.get(term)
@@ -250,7 +254,7 @@ def _terms(connection: Session, view: SqliteView, terms: Sequence[str], seen: ND
             visible = alive if alive is None or slots is None else alive[slots]
             holding = int(np.count_nonzero(counts if visible is None else (counts > 0) & visible))
             if holding:
-                found.append(_Term(slots, counts, inverse_frequency(chunks, holding)))
+                found.append(_Term(slots, counts, times[term] * inverse_frequency(chunks, holding)))
     return found
 
 
