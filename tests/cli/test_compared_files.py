@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from knowledge_mcp.cli.knowledge.review.compare import compare_editions, edition_at
+from knowledge_mcp.cli.knowledge.review.files import files_below
 from knowledge_mcp.engine.changes.aligning import LinkKind
 from knowledge_mcp.engine.changes.differences import ClauseChange
 from knowledge_mcp.settings import load_settings
+from knowledge_mcp.support.files import remove_folder
 
 Read = Callable[..., list[ClauseChange]]
 
@@ -239,3 +242,21 @@ def test_a_reference_whose_edition_and_clause_changed_is_reported_once(read: Rea
     old = "# WS 900 Doors\n\n## 4 Pumps\n\nPumps shall comply with WS 200:2015, 5.3.\n"
     found = changes_in(read(old, old.replace("2015, 5.3", "2021, 5.4")))
     assert found == [("reference", "WS 200:2015 5.3", "WS 200:2021 5.4")]
+
+
+def test_files_below_more_folders_than_python_s_calls_are_compared_or_named(tmp_path: Path) -> None:
+    before = os.getcwd()  # noqa: PTH109 - made step by step: no call takes the path of the last one
+    os.chdir(tmp_path)
+    try:
+        for name in ["d"] * 1_100 + ["f" * 240] * 10:
+            Path("here.md").write_text(TEXT)
+            Path(name).mkdir()
+            os.chdir(name)
+    finally:
+        os.chdir(before)
+    skipped: list[str] = []
+    found = [name for _, name in files_below(tmp_path, skipped)]
+    remove_folder(tmp_path)
+    assert "d/" * 1_100 + "here.md" in found
+    assert len(skipped) == 1
+    assert "too long" in skipped[0]

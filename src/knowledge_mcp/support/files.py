@@ -20,6 +20,7 @@ import shutil
 import stat
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from io import BufferedReader
 from pathlib import Path
@@ -75,10 +76,47 @@ def open_beneath(root: str | os.PathLike[str] | None, path: Path) -> BufferedRea
         raise
 
 
+def walk_folders(
+    folder: str | os.PathLike[str], on_error: Callable[[OSError], object] | None = None
+) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yield each folder with the names of its folders and files, as `os.walk` does, at any depth.
+
+    `os.walk` of Python 3.11 calls itself for each level, and fails after a thousand. A name that is taken out of the
+    list of folders is not entered, and links are never followed.
+
+    Args:
+        folder: where to begin.
+        on_error: is given the error of each folder that cannot be listed.
+    """
+    waiting = [os.fspath(folder)]
+    while waiting:
+        place = waiting.pop()
+        folders: list[str] = []
+        files: list[str] = []
+        try:
+            with os.scandir(place) as entries:
+                for entry in entries:
+                    (folders if _is_folder(entry) else files).append(entry.name)
+        except OSError as error:
+            if on_error is not None:
+                on_error(error)
+            continue
+        yield place, folders, files
+        inner = (os.path.join(place, name) for name in reversed(folders))  # noqa: PTH118 - as os.walk gives them
+        waiting.extend(each for each in inner if not os.path.islink(each))  # noqa: PTH114 - likewise
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
+
+
 def remove_folder(folder: Path) -> None:
     """Remove a folder and its contents as far as possible, on Windows also write-protected files."""
     if sys.platform == "win32":
-        for place, _, names in os.walk(folder):
+        for place, _, names in walk_folders(folder):
             for file in (Path(place, name) for name in names):  # Git's objects are such files
                 if not file.is_symlink():
                     with contextlib.suppress(OSError):

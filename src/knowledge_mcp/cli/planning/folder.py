@@ -26,7 +26,7 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.model.extraction import LOW_CONFIDENCE
 from knowledge_mcp.model.source import advice_on_kind, is_unread_document
-from knowledge_mcp.support.files import open_beneath, path_text
+from knowledge_mcp.support.files import open_beneath, path_text, walk_folders
 from knowledge_mcp.support.sandbox import InputFile, Limits, Refusal, SandboxFailure, shared_sandbox
 from knowledge_mcp.support.wording import how_many
 
@@ -96,7 +96,7 @@ def look_into(place: Path, *, recursive: bool = True) -> FolderFiles:
     others: list[Path] = []
     closed: list[Path] = []
     links: list[Path] = []
-    for root, folders, names in os.walk(folder, onerror=lambda error: closed.append(Path(os.fsdecode(error.filename)))):
+    for root, folders, names in walk_folders(folder, lambda error: closed.append(Path(os.fsdecode(error.filename)))):
         folders[:] = sorted(name for name in folders if recursive and not name.startswith("."))
         ends = (Path(os.path.realpath(Path(root, name))) for name in folders)
         links += [Path(root, name) for name, end in zip(folders, ends, strict=True) if not end.is_relative_to(folder)]

@@ -21,6 +21,7 @@ from knowledge_mcp.stores.chroma.errors import StatusError, mapped, missing
 from knowledge_mcp.stores.shared.rules import store_closed
 from knowledge_mcp.support.batches import batches, grouped
 from knowledge_mcp.support.checkpoints import check_each
+from knowledge_mcp.support.files import walk_folders
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy, call_with_retries
 from knowledge_mcp.support.system.locking import try_lock
 
@@ -481,7 +482,7 @@ class StorageSize:
 
 
 def _sizes(folder: Path | None) -> Iterator[int]:
-    for place, _, files in os.walk(folder or ""):
+    for place, _, files in walk_folders(folder or ""):
         for file in files:
             with contextlib.suppress(OSError):
                 yield (Path(place) / file).stat().st_size

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import os
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ from knowledge_mcp.cli.shared.output import write_file
 from knowledge_mcp.engine.tracing.decisions import Decisions
 from knowledge_mcp.engine.tracing.readings import ReadDocument
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, NotFoundError, UnreadableDocumentError
+from knowledge_mcp.support.files import walk_folders
 from knowledge_mcp.support.wording import how_many, list_first
 
 if TYPE_CHECKING:
@@ -45,15 +45,20 @@ def files_below(folder: Path, skipped: list[str]) -> list[tuple[Path, str]]:
         skipped: is given the folders that are closed to us.
     """
 
-    def note(error: OSError) -> None:
+    def note(error: OSError, mark: str = "/") -> None:
         inside = Path(error.filename).relative_to(folder).as_posix()
-        skipped.append(f"{inside}/ ({error.strerror or 'it cannot be read'})")
+        skipped.append(f"{inside}{mark} ({error.strerror or 'it cannot be read'})")
 
     found: list[Path] = []
-    for place, folders, files in os.walk(folder, onerror=note):
+    for place, folders, files in walk_folders(folder, note):
         folders[:] = [each for each in folders if not each.startswith(".")]
-        found += [Path(place) / each for each in files if not each.startswith(".")]
-    return [(path, path.relative_to(folder).as_posix()) for path in sorted(found) if path.is_file()]
+        for path in (Path(place) / each for each in files if not each.startswith(".")):
+            try:
+                if path.is_file():
+                    found.append(path)
+            except OSError as error:  # such as a path too long for the system
+                note(error, "")
+    return [(path, path.relative_to(folder).as_posix()) for path in sorted(found)]
 
 
 def name_skipped(name: str, error: KnowledgeError) -> str:
