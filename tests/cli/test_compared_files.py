@@ -246,17 +246,17 @@ def test_a_reference_whose_edition_and_clause_changed_is_reported_once(read: Rea
 
 def test_files_below_more_folders_than_python_s_calls_are_compared_or_named(tmp_path: Path) -> None:
     before = os.getcwd()  # noqa: PTH109 - made step by step: no call takes the path of the last one
+    skipped: list[str] = []
     os.chdir(tmp_path)
     try:
         for name in ["d"] * 1_100 + ["f" * 240] * 10:
             Path("here.md").write_text(TEXT)
             Path(name).mkdir()
             os.chdir(name)
+        found = [name for _, name in files_below(tmp_path, skipped)]
     finally:
         os.chdir(before)
-    skipped: list[str] = []
-    found = [name for _, name in files_below(tmp_path, skipped)]
-    remove_folder(tmp_path)
+        remove_folder(tmp_path)
     assert "d/" * 1_100 + "here.md" in found
     assert len(skipped) == 1
     assert "too long" in skipped[0]

@@ -288,3 +288,15 @@ def test_a_sitemap_that_does_not_end_is_refused_before_its_addresses_fill_the_me
     knowledge("sources", "add", url(site, "/sitemap.xml"), "--name", "wiki")
     assert "lists more than 5 addresses" in knowledge("sync").err
     assert len([each for each in site.paths if each.startswith("/more")]) == 3
+
+
+def test_a_sitemap_of_endless_addresses_is_refused_however_few_there_are(
+    site: Site, knowledge: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "_MOST_CHARACTERS", 20_000)
+    site.handlers["/sitemap.xml"] = sitemap(site, *(f"/more{n}.xml" for n in range(9)), kind="sitemapindex")
+    for number in range(9):
+        site.handlers[f"/more{number}.xml"] = sitemap(site, f"https://other.example.org/{number}{'a' * 9_000}")
+    knowledge("sources", "add", url(site, "/sitemap.xml"), "--name", "wiki")
+    assert "lists addresses of more than 20,000 characters" in knowledge("sync").err
+    assert len([each for each in site.paths if each.startswith("/more")]) == 3

@@ -9,7 +9,7 @@ import contextlib
 import io
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,19 +27,40 @@ _ETAG = re.compile(r'(W/)?"?([!#-~]{1,512})"?')
 _LIMITS = Limits(seconds=120.0)
 """A sitemap of 50,000 addresses takes a second."""
 _MOST_PLACES = 1_000_000
-"""Maximum addresses of one source: they are held in memory, some hundred bytes each, and a server may never end."""
+"""Maximum addresses of one source: they are held in memory, and a server may never end."""
+_MOST_CHARACTERS = 256 * _MOST_PLACES
+"""Maximum characters of all lists of one source: so many long addresses take 300 MB; one alone can have ten million."""
+_IN_PARTS = "Register parts of it separately."
 
 
-def check_number(places: int, shown: str) -> None:
-    """Refuse a source with too many addresses.
+class Room:
+    """Count what the lists of one source hold, to refuse a source that would fill the memory.
 
-    Raises:
-        InvalidInputError: it has too many.
+    Args:
+        shown: the source's address, for the error.
     """
-    if places > _MOST_PLACES:
-        raise InvalidInputError(
-            f"{shown} lists more than {_MOST_PLACES:,} addresses.", suggestion="Register parts of it separately."
-        )
+
+    def __init__(self, shown: str) -> None:
+        self._shown = shown
+        self._characters = 0
+
+    def check(self, entries: Iterable[Mapping[str, str]], places: int) -> None:
+        """Count a list.
+
+        Args:
+            entries: the list.
+            places: different addresses of the source so far.
+
+        Raises:
+            InvalidInputError: its addresses are too many or too long.
+        """
+        self._characters += sum(len(text) for entry in entries for text in entry.values())
+        if places > _MOST_PLACES:
+            raise InvalidInputError(f"{self._shown} lists more than {_MOST_PLACES:,} addresses.", suggestion=_IN_PARTS)
+        if self._characters > _MOST_CHARACTERS:
+            raise InvalidInputError(
+                f"{self._shown} lists addresses of more than {_MOST_CHARACTERS:,} characters.", suggestion=_IN_PARTS
+            )
 
 
 def list_in_child(sandbox: Sandbox, function: str, body: bytes, shown: str) -> list[dict[str, str]]:

@@ -30,7 +30,7 @@ from knowledge_mcp.model.source import (
     SourceItem,
 )
 from knowledge_mcp.sources.files import MOST_EXAMPLES
-from knowledge_mcp.sources.synced.listing import check_number, list_in_child
+from knowledge_mcp.sources.synced.listing import Room, list_in_child
 from knowledge_mcp.sources.web.address import parse_address
 from knowledge_mcp.sources.web.exchange import WebRequest
 from knowledge_mcp.sources.web.fetcher import WebAnswer, WebFetcher
@@ -293,6 +293,7 @@ class SitemapSource(VisitedSource):
         self._visitor.holds(records)
         waiting = [self._address.url]
         seen: set[str] = set()
+        room = Room(self._address.display_url)
         while waiting:
             url = waiting.pop()
             if url in seen:
@@ -303,7 +304,8 @@ class SitemapSource(VisitedSource):
                     f"{self._address.display_url} lists more than {_MOST_SITEMAPS} sitemaps.",
                     suggestion="Register some of them separately.",
                 )
-            for entry in self._read(url):
+            entries = self._read(url)
+            for entry in entries:
                 place = self._own(entry["loc"])
                 if place is None:
                     self._elsewhere[entry["loc"]] = None
@@ -311,7 +313,7 @@ class SitemapSource(VisitedSource):
                     waiting.append(place)
                 else:
                     self._pages[place] = None
-            check_number(len(self._pages) + len(self._elsewhere), self._address.display_url)
+            room.check(entries, len(self._pages) + len(self._elsewhere))
         for url in self._visitor.missing_again(self._pages):
             del self._pages[url]
             self._absent[url] = None

@@ -16,7 +16,7 @@ from knowledge_mcp.model.errors import AuthError, InvalidInputError, NotFoundErr
 from knowledge_mcp.model.ingest import LeftOut, SkippedFile
 from knowledge_mcp.model.source import DOCUMENT_PATTERNS, MEDIA_TYPES, SourceItem, advice_on_kind, is_unread_document
 from knowledge_mcp.sources.files import MOST_EXAMPLES
-from knowledge_mcp.sources.synced.listing import check_number, list_in_child
+from knowledge_mcp.sources.synced.listing import Room, list_in_child
 from knowledge_mcp.sources.synced.web import VisitedSource, Visitor
 from knowledge_mcp.sources.web.address import parse_address
 from knowledge_mcp.sources.web.exchange import WebRequest
@@ -68,6 +68,7 @@ class WebDavSource(VisitedSource):
     def look(self, records: Sequence[DocumentRecord]) -> bool:
         self._visitor.holds(records)
         waiting, seen = [self._root], {self._root}
+        room = Room(parse_address(self._root).display_url)
         while waiting:
             folder = waiting.pop()
             entries = self._listed(folder)
@@ -84,9 +85,7 @@ class WebDavSource(VisitedSource):
                         waiting.append(place)
                 else:
                     self._take(place, entry["etag"])
-            check_number(
-                len(self._files) + len(self._skipped) + len(self._elsewhere), parse_address(folder).display_url
-            )
+            room.check(entries, len(self._files) + len(self._skipped) + len(self._elsewhere))
             if folder == self._root and entries and len(self._elsewhere) == len({each["href"] for each in entries}):
                 raise InvalidInputError(
                     f"{parse_address(folder).display_url} lists nothing below itself, only {entries[0]['href'][:200]}.",
