@@ -83,6 +83,17 @@ def test_what_is_no_protocol_message_is_refused_not_crashed_on(guarded: WebServe
     assert not any("Traceback" in line for line in guarded.log)
 
 
+def test_a_probe_of_a_stream_by_head_is_refused_and_opens_none(guarded: WebServer) -> None:
+    since = len(guarded.log)
+    with closing(http.client.HTTPConnection("127.0.0.1", guarded.port, timeout=10)) as connection:
+        connection.request("HEAD", "/sse", headers={"Authorization": "Bearer first-token"})
+        answer = connection.getresponse()
+        assert (answer.status, answer.headers["Allow"]) == (405, "GET")
+    assert fetch(guarded, "/mcp")[0] == 401
+    refusals(guarded, since)  # what was logged before this line is there too
+    assert not any("Traceback" in line for line in guarded.log)
+
+
 def test_an_address_that_a_client_claims_is_not_believed(guarded: WebServer) -> None:
     since = len(guarded.log)
     claimed = {"X-Forwarded-For": "203.0.113.9", "Authorization": "Bearer wrong"}

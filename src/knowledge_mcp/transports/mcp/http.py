@@ -331,6 +331,9 @@ def build_app(
     sse = server.sse_app(
         sse_path="/sse", message_path="/messages/", transport_security=security, max_request_body_size=max_body_bytes
     )
+    for route in sse.routes:
+        if isinstance(route, Route) and route.methods is not None:
+            route.methods.discard("HEAD")  # added by Starlette; a stream without a body would end in an error
 
     async def health(_: Request) -> JSONResponse:
         return JSONResponse({"status": "ok", "version": server.version})
