@@ -33,7 +33,7 @@ class ScriptedEngine:
         together: the most images that were in work at one time.
     """
 
-    def __init__(self, answers: Iterable[OcrPage | KnowledgeError], *, workers: int = 1) -> None:
+    def __init__(self, answers: Iterable[OcrPage | KnowledgeError | OSError], *, workers: int = 1) -> None:
         self._answers = list(answers)
         self._workers = workers
         self._lock = threading.Lock()
@@ -64,7 +64,7 @@ class ScriptedEngine:
             answer = self._answers.pop(0)
         with self._lock:
             self._inside -= 1
-        if isinstance(answer, KnowledgeError):
+        if isinstance(answer, Exception):
             raise answer
         return answer
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import tempfile
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -89,6 +91,17 @@ def test_a_file_that_takes_too_long_is_refused(sandbox: Sandbox) -> None:
     with pytest.raises(UnreadableDocumentError) as caught:
         MarkdownReader(sandbox=sandbox, limits=Limits(seconds=0.3)).read(item_named("a.md", LONG))
     assert caught.value.reason is UnreadableReason.TOO_SLOW
+
+
+def test_a_machine_without_room_for_a_child_says_so_and_does_not_blame_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    made = Sandbox()
+    with pytest.raises(UnreadableDocumentError, match="could not read the file: No such file or directory") as caught:
+        MarkdownReader(sandbox=made).read(item_named("a.md", PAGE.encode()))
+    assert "TMPDIR" in caught.value.suggestion
+    made.close()
 
 
 def test_a_stop_ends_the_reading_of_a_file_that_is_under_way(sandbox: Sandbox) -> None:

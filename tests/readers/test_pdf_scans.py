@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections.abc import Sequence
 
@@ -296,6 +297,14 @@ def test_a_page_that_fails_leaves_the_others(caplog: pytest.LogCaptureFixture) -
     assert "SIGSEGV" in document.pages[1].note
     assert "page 2 of 3" in document.warnings[0]
     assert "ocr_failed" in [record.getMessage() for record in caplog.records]
+
+
+def test_a_disk_that_is_full_is_reported_as_that_and_not_as_a_fault_of_the_file() -> None:
+    full = OSError(errno.ENOSPC, "No space left on device")  # as the engine's own temporary file has it
+    with pytest.raises(UnreadableDocumentError, match="could not read the file: No space left on device") as refused:
+        read(scan(PICTURE, LAYER), ScriptedEngine([full]))
+    assert refused.value.reason is UnreadableReason.INACCESSIBLE
+    assert "TMPDIR" in refused.value.suggestion
 
 
 def test_a_stamped_scan_that_cannot_be_read_is_no_page_of_text() -> None:

@@ -66,7 +66,7 @@ class RecognisingReader(SandboxedReader):
         """Recognise a few pages to see the result; their words are not kept."""
         if self._ocr is None:
             return Recognition()
-        with words_file() as sink:
+        with words_file(item) as sink:
             whole = dict.fromkeys(pages, "sample")
             render = functools.partial(self._images, item)
             return recognise(item, whole, render, self._ocr, self._options, sink, lambda _: None)
@@ -118,7 +118,7 @@ class RecognisingReader(SandboxedReader):
         engine: OcrEngine,
         report: Callable[[int], None],
     ) -> tuple[Assembly, Recognition]:
-        with words_file() as sink:
+        with words_file(item) as sink:
             render = functools.partial(self._images, item)
             recognition = recognise(item, scans, render, engine, self._options, sink, report)
             given = {**arguments, "unread": sorted(recognition.failed)}

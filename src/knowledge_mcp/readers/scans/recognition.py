@@ -5,6 +5,7 @@ The words go into a file, page by page, for the child that lays them out: a long
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import json
@@ -25,6 +26,7 @@ from knowledge_mcp.model.extraction import DOUBTFUL, LOW_CONFIDENCE, NOT_READ, O
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import OcrEngine
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder, is_one_clause, short_title
+from knowledge_mcp.readers.shared.isolation import hindered
 from knowledge_mcp.readers.shared.layout import unpacked
 from knowledge_mcp.support.checkpoints import GLANCE, checkpoint, inherit_checkpoints
 from knowledge_mcp.support.events import log_event
@@ -57,9 +59,18 @@ class Recognition:
     ready: Callable[[str], None] | None = None
 
 
-def words_file() -> IO[str]:
-    """Open the temporary file that `recognise` fills; closing it removes it."""
-    return tempfile.NamedTemporaryFile("w+", encoding="utf-8", suffix=".jsonl")
+@contextlib.contextmanager
+def words_file(item: SourceItem) -> Generator[IO[str]]:
+    """Open the temporary file that `recognise` fills for an item, and remove it at the end.
+
+    Raises:
+        UnreadableDocumentError: there is no space for it, or for a page image.
+    """
+    try:
+        with tempfile.NamedTemporaryFile("w+", encoding="utf-8", suffix=".jsonl") as sink:
+            yield sink
+    except OSError as error:
+        raise hindered(item, error) from error
 
 
 def recognise(

@@ -71,13 +71,17 @@ def run_isolated(
     """
     with contextlib.ExitStack() as stack:
         try:
-            given = {"path": InputFile(stack.enter_context(item.open()), item.suffix), **(files or {})}
+            stream = stack.enter_context(item.open())
+        except OSError as error:
+            raise inaccessible(item, error) from error
+        try:
+            given = {"path": InputFile(stream, item.suffix), **(files or {})}
             values = stack.enter_context(
                 contextlib.closing(sandbox.run(function, arguments, files=given, limits=limits))
             )
             yield from values
         except OSError as error:
-            raise inaccessible(item, error) from error
+            raise hindered(item, error) from error
         except Refusal as refusal:
             raise refused(item, refusal) from refusal
         except SandboxFailure as failure:
@@ -100,9 +104,23 @@ def inaccessible(item: SourceItem, error: OSError) -> UnreadableDocumentError:
         item,
         UnreadableReason.INACCESSIBLE,
         "The file cannot be opened.",
-        details=error.strerror or type(error).__name__,
+        details=_cause(error),
         suggestion="Check that the file exists and can be read.",
     )
+
+
+def hindered(item: SourceItem, error: OSError) -> UnreadableDocumentError:
+    """Return the error for an item that this machine cannot read now, for example because its disk is full."""
+    return unreadable(
+        item,
+        UnreadableReason.INACCESSIBLE,
+        f"This machine could not read the file: {_cause(error)}.",
+        suggestion="Check the free space for temporary files (TMPDIR) and the free memory, then try again.",
+    )
+
+
+def _cause(error: OSError) -> str:
+    return error.strerror or str(error) or type(error).__name__
 
 
 def refused(item: SourceItem, refusal: Refusal) -> UnreadableDocumentError:
