@@ -158,6 +158,24 @@ def test_a_file_that_is_no_database_is_an_internal_error_with_a_suggestion(tmp_p
     assert path.read_bytes().startswith(b"not a database")
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE schema_version SET version = 'two'",
+        "UPDATE collections SET space = '0'",
+        "UPDATE collections SET chunks = 'many'",
+    ],
+)
+def test_a_row_about_a_collection_that_is_not_what_was_written_is_reported_as_damage(
+    tmp_path: Path, change: str
+) -> None:
+    path = tmp_path / "knowledge.db"
+    open_store(path).close()
+    raw(path, change)
+    with pytest.raises(InternalError, match="damaged"):
+        SqliteStore(path, ANALYSER).open("c").info(counted=True)
+
+
 def test_a_path_that_cannot_be_opened_is_a_connection_error(tmp_path: Path) -> None:
     (tmp_path / "knowledge.db").mkdir()
     with pytest.raises(ConnectionFailedError):

@@ -21,18 +21,18 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import apsw
 
 from knowledge_mcp.model.collection import CollectionInfo, EmbeddingSpace
 from knowledge_mcp.model.errors import ConfigError
-from knowledge_mcp.stores.shared.payload import space_from_json
+from knowledge_mcp.stores.shared.payload import UNREADABLE, space_from_json
 from knowledge_mcp.stores.shared.rules import no_collection
 
 if TYPE_CHECKING:
@@ -292,7 +292,8 @@ def check_version(connection: Session, path: Path) -> int:
         ConfigError: the version is newer than this program.
     """
     found = connection.rows("SELECT version FROM schema_version")
-    version = int(found[0][0]) if found else 0
+    with _decoding():
+        version = int(found[0][0]) if found else 0
     if version > SCHEMA_VERSION:
         raise ConfigError(
             f"'{path}' was written by a newer version of this program.",
@@ -369,5 +370,16 @@ def place_of(connection: Session, name: str) -> Place:
 
 def _place(row: Row) -> Place:
     number, name, space, created_at, analyser, version, *counts = row
-    info = CollectionInfo(name=name, space=space_from_json(space), created_at=created_at)
-    return Place(number, info, analyser, version, cast("tuple[int, int, int]", tuple(counts)))
+    with _decoding():
+        info = CollectionInfo(name=str(name), space=space_from_json(space), created_at=created_at)
+        documents, chunks, tokens = map(int, counts)
+    return Place(number, info, analyser, version, (documents, chunks, tokens))
+
+
+@contextlib.contextmanager
+def _decoding() -> Generator[None]:
+    """Report a row that cannot be decoded as damage, as SQLite does for a page."""
+    try:
+        yield
+    except UNREADABLE as exc:
+        raise apsw.CorruptError(f"a row cannot be decoded: {type(exc).__name__}: {exc}") from exc
