@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,7 @@ from knowledge_mcp.model.query import Equals
 from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.stores.shared import ranking
 from knowledge_mcp.stores.sqlite import postings, search, tables, verify, writing
+from knowledge_mcp.stores.sqlite.backup import check_copy, put_in_place
 from knowledge_mcp.stores.sqlite.connection import as_knowledge_error
 from knowledge_mcp.stores.sqlite.store import SqliteStore
 from knowledge_mcp.stores.sqlite.view import SqliteView
@@ -174,6 +176,30 @@ def test_a_row_about_a_collection_that_is_not_what_was_written_is_reported_as_da
     raw(path, change)
     with pytest.raises(InternalError, match="damaged"):
         SqliteStore(path, ANALYSER).open("c").info(counted=True)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "CREATE TRIGGER thief AFTER INSERT ON chunks BEGIN DELETE FROM documents; END",
+        "ALTER TABLE documents RENAME TO others; CREATE VIEW documents AS WITH RECURSIVE n(x) AS"
+        " (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x AS generation, '{}' AS record FROM n",
+    ],
+)
+def test_a_file_with_triggers_or_views_is_refused_before_they_act_and_can_be_replaced(
+    tmp_path: Path, change: str
+) -> None:
+    path, copy = tmp_path / "knowledge.db", tmp_path / "copy.db"
+    open_store(path).close()
+    shutil.copy(path, copy)
+    raw(path, change)
+    with pytest.raises(InternalError, match="damaged") as caught:
+        SqliteStore(path, ANALYSER)
+    assert "trigger" in caught.value.details or "view" in caught.value.details
+    with pytest.raises(InternalError, match="damaged"):
+        check_copy(path)
+    put_in_place(copy, path)
+    assert SqliteStore(path, ANALYSER).collections()
 
 
 def test_a_path_that_cannot_be_opened_is_a_connection_error(tmp_path: Path) -> None:

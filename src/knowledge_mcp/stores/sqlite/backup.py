@@ -10,7 +10,7 @@ import apsw
 
 from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.stores.sqlite.connection import Database, as_knowledge_error
-from knowledge_mcp.stores.sqlite.tables import PAGE_BYTES, Session, prepare_schema
+from knowledge_mcp.stores.sqlite.tables import PAGE_BYTES, Session, prepare_schema, tables_in
 from knowledge_mcp.stores.sqlite.verify import damaged_parts
 
 _PATIENCE_MILLISECONDS = 60_000
@@ -99,6 +99,7 @@ def _is_usable(store: Path) -> bool:
         connection = Session(str(store))
         try:
             connection.wait_for_locks(_PATIENCE_MILLISECONDS)
+            tables_in(connection)
             sound = connection.rows("PRAGMA integrity_check(1)") == [("ok",)]
             return sound and connection.rows("PRAGMA page_size") == [(PAGE_BYTES,)] and bool(_numbers(connection))
         finally:

@@ -303,8 +303,22 @@ def check_version(connection: Session, path: Path) -> int:
     return version
 
 
+def tables_in(connection: Session) -> set[str]:
+    """Return the names of all tables.
+
+    Raises:
+        apsw.CorruptError: there are views or triggers, which this program never writes. In a file from somebody else
+            a view in place of a table can have endless rows, and a trigger can change what is written.
+    """
+    found = connection.rows("SELECT type, name FROM sqlite_schema WHERE type != 'index'")
+    for kind, name in found:
+        if kind != "table":
+            raise apsw.CorruptError(f"it has a {kind}, '{name}'")
+    return {str(name) for _, name in found}
+
+
 def _version(connection: Session, path: Path) -> int | None:
-    tables = {str(row[0]) for row in connection.rows("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    tables = tables_in(connection)
     if not tables:
         return None
     if not {"schema_version", "collections", "generations"} <= tables:
