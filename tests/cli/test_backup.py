@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import stat
@@ -133,6 +134,39 @@ def test_a_backup_that_names_another_place_writes_nothing(store: SqliteStore, ho
             archive.add(home / "evil", name)
         assert knowledge("restore", "evil.tar", "--force").code == 1
     assert not (home / "evil.json").exists()
+
+
+@pytest.mark.parametrize(
+    "listed", ["[]", "{}", "[" * 100_000, '{"form": "knowledge-mcp backup 1"}', '{"form": 1, "files": [[]]}']
+)
+def test_a_backup_whose_list_is_something_else_is_refused(home: Path, knowledge: Command, listed: str) -> None:
+    with tarfile.open("a.tar", "w") as archive:
+        for name, content in (("knowledge.sqlite", b"text"), ("backup.json", listed.encode())):
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    assert "not a complete backup" in knowledge("restore", "a.tar").err
+
+
+@pytest.mark.parametrize("name", ["jobs/a\\..\\..\\b.json", "jobs/C:a.json"])
+def test_a_name_that_leads_elsewhere_on_another_system_does_not_belong_in_a_backup(
+    home: Path, knowledge: Command, name: str
+) -> None:
+    with tarfile.open("a.tar", "w") as archive:
+        archive.addfile(tarfile.TarInfo(name))
+    assert "does not belong" in knowledge("restore", "a.tar").err
+
+
+def test_a_sparse_file_in_a_backup_is_not_unpacked(home: Path, knowledge: Command) -> None:
+    entry = tarfile.TarInfo("jobs/a.json")
+    entry.type = tarfile.GNUTYPE_SPARSE
+    head = bytearray(entry.tobuf(tarfile.GNU_FORMAT))
+    head[483:495] = b"37777777777\0"  # eight gigabytes of zeros, of which no byte is in the archive
+    head[148:156] = b" " * 8
+    head[148:156] = f"{sum(head):06o}\0 ".encode()
+    Path("a.tar").write_bytes(bytes(head) + bytes(1024))
+    refused = knowledge("restore", "a.tar")
+    assert "does not belong" in refused.err
 
 
 def test_a_store_that_cannot_be_opened_is_replaced(store: SqliteStore, home: Path, knowledge: Command) -> None:

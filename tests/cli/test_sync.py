@@ -395,6 +395,14 @@ def test_a_source_that_fails_again_and_again_is_tried_less_often() -> None:
     assert [waits(failed, 3_600.0) for failed in (0, 1, 2, 3, 30, 3_000)] == [1, 1, 2, 4, 60, 60]
 
 
+def test_a_source_that_was_synced_in_the_future_is_due_and_stale() -> None:
+    now = datetime.now(UTC)
+    ahead = (now + timedelta(days=3_650)).isoformat()  # by a clock that was wrong
+    status = SourceStatus(SourceSpec("docs", SourceKind.FOLDER, "/docs", 3_600.0), SourceState(ahead, ahead))
+    assert is_due(status, 0, now)
+    assert status.is_stale(now)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="the size of files is not limited there")
 def test_what_ended_a_sync_is_reported_where_it_cannot_be_written_down(docs: Path, knowledge: Command) -> None:
     import resource

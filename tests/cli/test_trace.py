@@ -119,6 +119,7 @@ def test_a_document_gives_its_requirements(knowledge: Command, sides: tuple[str,
     ("name", "content", "said"),
     [
         ("a.jsonl", "{", "not valid JSON"),
+        ("a.json", "9" * 5_000, "not valid JSON"),
         ("a.jsonl", "[1]\n", "item 1 is not an object"),
         ("a.jsonl", '{"id": "x"}\n', "item 1 has no text"),
         ("a.jsonl", '{"text": "x"}\n', "item 1 has no column or field `id`"),

@@ -232,11 +232,14 @@ class SourceStatus:
     state: SourceState
 
     def is_stale(self, now: datetime | None = None) -> bool:
-        """Return whether the documents may differ from the source: never synced, last try failed, or overdue."""
+        """Return whether the documents may differ from the source: never synced, last try failed, or overdue.
+
+        A sync in the future, by a clock that was wrong, proves nothing.
+        """
         if not self.state.last_synced or self.state.last_error:
             return True
         age = (now or datetime.now(UTC)) - datetime.fromisoformat(self.state.last_synced)
-        return age.total_seconds() >= self.spec.every
+        return not 0 <= age.total_seconds() < self.spec.every
 
 
 @dataclass(frozen=True, slots=True)

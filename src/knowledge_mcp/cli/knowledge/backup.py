@@ -238,11 +238,12 @@ def _check(packed: Path, folder: Path, *, keep: bool = False) -> set[str]:
         InvalidInputError: it is no backup, lacks a file, has one too many, or one is damaged.
     """
     found: dict[str, str] = {}
-    listed: dict[str, Any] = {}
+    listed: Any = {}
     try:
         with tarfile.open(packed, "r:") as archive:
             for entry in archive:
-                content = archive.extractfile(entry) if entry.isreg() else None
+                is_whole = entry.isreg() and not entry.issparse()  # a sparse entry can unpack to any size
+                content = archive.extractfile(entry) if is_whole else None
                 if content is None or not _is_known(entry.name) or entry.name in found:
                     raise InvalidInputError(
                         f"'{packed.name}' contains '{entry.name}', which does not belong in a backup."
@@ -251,13 +252,12 @@ def _check(packed: Path, folder: Path, *, keep: bool = False) -> set[str]:
                     listed = json.loads(content.read())
                     continue
                 found[entry.name] = _read(content, folder / entry.name if keep else None)
-    except (tarfile.TarError, EOFError, ValueError) as exc:
+        marked, hashes = listed["form"] == _FORM, dict[str, str](listed["files"])
+    except (tarfile.TarError, EOFError, ValueError, TypeError, LookupError, RecursionError) as exc:
         raise _no_backup(packed, f"{type(exc).__name__}: {exc}") from exc
-    if listed.get("form") != _FORM or _STORE not in found:
+    if not marked or _STORE not in found:
         raise _no_backup(packed, "it is not marked as a backup, or contains no store")
-    wrong = sorted(
-        name for name in found.keys() | listed["files"].keys() if found.get(name) != listed["files"].get(name)
-    )
+    wrong = sorted(name for name in found.keys() | hashes.keys() if found.get(name) != hashes.get(name))
     if wrong:
         raise _no_backup(packed, f"damaged or missing: {', '.join(wrong)}")
     return set(found)
@@ -266,7 +266,7 @@ def _check(packed: Path, folder: Path, *, keep: bool = False) -> set[str]:
 def _is_known(name: str) -> bool:
     """Return whether a backup may hold a file of this name: no other can be written by a restore."""
     parts = name.split("/")
-    if any(part.startswith(".") for part in parts):
+    if "\\" in name or ":" in name or any(part.startswith(".") for part in parts):  # they lead elsewhere on Windows
         return False
     patterns = (pattern.split("/") for pattern in (_STORE, _LIST, *_EXTRA_FILES, *_FOLDERS))
     return any(len(each) == len(parts) and all(map(fnmatchcase, parts, each)) for each in patterns)

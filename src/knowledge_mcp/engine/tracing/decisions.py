@@ -88,7 +88,7 @@ class Decisions:
         try:
             rows: list[Any] = json.loads(self.path.read_text(encoding="utf-8")) if self.path.exists() else []
             return dict(map(read, rows))
-        except (OSError, ValueError, TypeError, KeyError) as exc:
+        except (OSError, ValueError, TypeError, KeyError, RecursionError) as exc:
             message = f"{self.path} contains no {what}: {exc}."
             raise InvalidInputError(message, suggestion="Move it away, or choose another file.") from exc
 

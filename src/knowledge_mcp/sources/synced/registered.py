@@ -100,7 +100,7 @@ class SourceList:
         try:
             content = json.loads(self._visited(name).read_bytes())
             return {url: Visited(**fields) for url, fields in content.items()}
-        except (OSError, ValueError, TypeError, AttributeError):
+        except (OSError, ValueError, TypeError, AttributeError, RecursionError):
             return {}
 
     def remember(self, name: str, visited: Mapping[str, Visited]) -> None:
@@ -111,7 +111,7 @@ class SourceList:
         """Return the stored mount points of a folder; empty if unreadable."""
         try:
             return tuple(map(str, json.loads(self._mounts(name).read_bytes())))
-        except (OSError, ValueError, TypeError):
+        except (OSError, ValueError, TypeError, RecursionError):
             return ()
 
     def remember_mounts(self, name: str, mounts: Collection[str]) -> None:
@@ -167,7 +167,7 @@ class SourceList:
             return SourceStatus(SourceSpec(**source), SourceState(**state))
         except FileNotFoundError as error:
             raise NotFoundError(f"The source '{path.stem}' no longer exists.") from error
-        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise InternalError(
                 f"The list of sources is damaged: {path}.",
                 details=str(error),

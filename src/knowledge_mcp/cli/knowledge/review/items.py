@@ -268,7 +268,7 @@ def _json_rows(path: Path, text: str, *, lines: bool) -> Iterator[tuple[int, Map
             values = list(enumerate(cast("list[Any]", loaded) if isinstance(loaded, list) else [loaded], 1))
         else:
             values = [(place, json.loads(line)) for place, line in enumerate(text.splitlines(), 1) if line.strip()]
-    except (json.JSONDecodeError, RecursionError) as exc:
+    except (ValueError, RecursionError) as exc:  # also for a number of thousands of digits
         where = f" (line {exc.lineno})" if isinstance(exc, json.JSONDecodeError) else ""
         raise InvalidInputError(
             f"{path} is not valid JSON{where}.", suggestion="Use one object per line, or a list."

@@ -246,13 +246,16 @@ def follow(run: Syncing, settings: Settings, names: Sequence[str], on_sync: Call
 
 
 def is_due(status: SourceStatus, failed: int, now: datetime | None = None) -> bool:
-    """Return whether a source's interval is over; one that `failed` so many times in a row is tried again sooner."""
+    """Return whether a source's interval is over; one that `failed` so many times in a row is tried again sooner.
+
+    A source that was tried in the future is due too: the clock was wrong then, and the interval could last years.
+    """
     tried = status.state.last_tried
     if not tried:
         return True
     passed = ((now or datetime.now(UTC)) - datetime.fromisoformat(tried)).total_seconds()
     again = _AGAIN * 2 ** min(max(failed - 1, 0), 31)  # longer than any interval, and still a number
-    return passed >= (min(status.spec.every, again) if status.state.last_error else status.spec.every)
+    return not 0 <= passed < (min(status.spec.every, again) if status.state.last_error else status.spec.every)
 
 
 class FolderChanges:
