@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import pytest
 import typer
 
@@ -28,6 +31,7 @@ from knowledge_mcp.model.ingest import (
     PlannedDocument,
     SkippedFile,
 )
+from tests.cli.running import SECONDS, start
 from tests.fakes.knowledge import FakeKnowledge
 
 RECORD = FakeKnowledge().documents()[0]
@@ -173,3 +177,19 @@ def test_a_command_that_fails_unexpectedly_says_of_what(error: Exception, capsys
     first = capsys.readouterr().err.splitlines()[0]
     assert first == f"Error: The command failed. {reason_of(error)}"
     assert type(error).__name__ in first
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+@pytest.mark.parametrize("command", ["knowledge", "knowledge-ingest"])
+def test_an_output_on_a_full_disk_is_reported_as_that(tmp_path: Path, command: str) -> None:
+    (tmp_path / "a.md").write_text("# Pumps")
+    argument = ("a.md",) if command == "knowledge-ingest" else ("documents", "list")
+    with Path("/dev/full").open("wb") as full:
+        process = start(
+            command, *argument, cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=full.fileno(), stderr=subprocess.PIPE
+        )
+        _, err = process.communicate(timeout=SECONDS)
+    assert process.returncode == 1
+    assert b"cannot be written or read: No space left on device" in err
+    assert b"Traceback" not in err
+    assert b"Report this" not in err

@@ -6,7 +6,7 @@ import logging
 import re
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -71,6 +71,10 @@ def run_command(app: typer.Typer, name: str) -> None:
     except KeyboardInterrupt:
         sys.stderr.write("Interrupted.\n")
         sys.exit(ExitCode.INTERRUPTED)
+    except OSError as exc:
+        with suppress(OSError):  # stderr may be on a full disk too
+            print_failure(_refused_by_system(exc))
+        sys.exit(ExitCode.FAILURE)
 
 
 _UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__base__)
@@ -169,9 +173,17 @@ def guard(*, verbose: bool = False, as_json: bool = False) -> Generator[None]:
         raise
     except Exception as exc:
         _logger.debug("command failed", exc_info=True)
-        error = InternalError(f"The command failed. {reason_of(exc)}")
+        unexpected = InternalError(f"The command failed. {reason_of(exc)}")
+        error = _refused_by_system(exc) if isinstance(exc, OSError) else unexpected
         report_failure(error, verbose=verbose, as_json=as_json)
         raise typer.Exit(ExitCode.FAILURE) from exc
+
+
+def _refused_by_system(error: OSError) -> InternalError:
+    return InternalError(
+        f"{error.filename or 'The output or a file'} cannot be written or read: {error.strerror or error}.",
+        suggestion="Check the free disk space and the permissions, then try again.",
+    )
 
 
 def report_failure(error: KnowledgeError, *, verbose: bool, as_json: bool) -> None:
