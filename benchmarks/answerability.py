@@ -9,9 +9,8 @@ back, it never is. (Documents that answer and were never judged make some of the
 documents are hidden from the store's hits, so that a set is embedded once; they still count in the statistics of words.
 
 Every set has the same weight in the fit. What is told of a set was fitted without it; the last lines are the model of
-all, for `knowledge_mcp/engine/search/blending.py`. It is fitted on searches fused by ranks, as the standards surface
-fuses them, and judged on those fused by scores too. `--rows` keeps the signals, so that a second run fits and draws
-only.
+all, for `engine/search/answerability.py`. It is fitted on searches fused by ranks, as the standards surface fuses
+them, and judged on those fused by scores too. `--rows` keeps the signals, so that a second run fits and draws only.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from numpy.typing import NDArray
 
 from benchmarks.product import environment
 from knowledge_mcp.engine.core.base import Base, counts_of
-from knowledge_mcp.engine.search import blending, search
+from knowledge_mcp.engine.search import answerability, search
 from knowledge_mcp.evals import EvalSet, ingest_set, open_set
 from knowledge_mcp.evals.measures import Reliability, reliability
 from knowledge_mcp.evals.plots import STYLE, Point, reliability_diagram
@@ -186,14 +185,14 @@ def look(
     if not terms or names_in_question(text).alone or legs is None or not legs.dense or legs.lexical is None:
         return None
     chunks = counts_of(base.store.open(base.collection)).chunks
-    return blending.signals(legs.dense, legs.lexical, terms, chunks), any(map(is_right, answer.hits))
+    return answerability.signals(legs.dense, legs.lexical, terms, chunks), any(map(is_right, answer.hits))
 
 
 def _is_of(hit: Hit, documents: Collection[str]) -> bool:
     return hit.chunk.document_id in documents
 
 
-def fitted(rows: Sequence[Row]) -> blending.Calibration:
+def fitted(rows: Sequence[Row]) -> answerability.Calibration:
     """Fit a logistic model by Newton's method, every set weighing the same, with a slight pull towards zero."""
     sizes = defaultdict[str, int](int)
     for row in rows:
@@ -203,8 +202,8 @@ def fitted(rows: Sequence[Row]) -> blending.Calibration:
     inputs: Floats = np.hstack([(values - middle) / spread, np.ones((len(rows), 1))])
     outcomes: Floats = np.array([row.answered for row in rows], dtype=np.float64)
     weights: Floats = np.array([len(rows) / len(sizes) / sizes[row.set] for row in rows])
-    found: Floats = np.zeros(len(blending.SIGNALS) + 1, dtype=np.float64)
-    pull: Floats = _RIDGE * len(rows) * np.append(np.ones(len(blending.SIGNALS)), 0.0)
+    found: Floats = np.zeros(len(answerability.SIGNALS) + 1, dtype=np.float64)
+    pull: Floats = _RIDGE * len(rows) * np.append(np.ones(len(answerability.SIGNALS)), 0.0)
     for _ in range(_STEPS):
         chances: Floats = 1.0 / (1.0 + np.exp(-inputs @ found))
         slope: Floats = inputs.T @ (weights * (outcomes - chances)) - pull * found
@@ -215,7 +214,7 @@ def fitted(rows: Sequence[Row]) -> blending.Calibration:
             break
     plain: list[float] = (found[:-1] / spread).tolist()
     shift = sum(weight * mean for weight, mean in zip(plain, middle.tolist(), strict=True))
-    return blending.Calibration(tuple(plain), float(found[-1]) - shift)
+    return answerability.Calibration(tuple(plain), float(found[-1]) - shift)
 
 
 def held_out(rows: Sequence[Row], fusion: str) -> dict[str, list[tuple[float, bool]]]:
@@ -325,7 +324,7 @@ def main() -> None:
         draw(held_out(rows, _FITTED), options.plot)
     model = fitted([row for row in rows if row.fusion == _FITTED])
     print("\nModel of all sets:\n")
-    for name, weight in zip(blending.SIGNALS, model.weights, strict=True):
+    for name, weight in zip(answerability.SIGNALS, model.weights, strict=True):
         print(f"{name:>14} {weight:+.3f}")
     print(f"{'constant':>14} {model.constant:+.3f}")
 

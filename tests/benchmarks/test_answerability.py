@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.answerability import HeldBack, Row, draw, fitted, held_out, judged, kept_rows
-from knowledge_mcp.engine.search.blending import SIGNALS, Calibration
+from knowledge_mcp.engine.search.answerability import SIGNALS, Calibration
 from knowledge_mcp.model.query import SearchQuery
 from tests.engine.world import PUMPS, VALVES, World
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_mcp.embedders.local.embedder import LocalEmbedder
-from knowledge_mcp.engine.search.blending import CALIBRATIONS, SIGNALS, Calibration, calibration_of, signals
+from knowledge_mcp.engine.search.answerability import CALIBRATIONS, SIGNALS, Calibration, calibration_of, signals
 from knowledge_mcp.model.collection import EmbeddingSpace
 from knowledge_mcp.model.errors import ConnectionFailedError
 from knowledge_mcp.model.query import Equals, LegHit, SearchMode, SearchQuery
@@ -43,7 +43,7 @@ def legs(*scores: float) -> list[LegHit]:
     return [LegHit(f"c{number}", score) for number, score in enumerate(scores)]
 
 
-def test_the_signals_are_nearness_words_their_leads_and_agreement() -> None:
+def test_the_signals_are_cosine_words_their_leads_and_agreement() -> None:
     dense = legs(0.8, *(0.7 - place / 100 for place in range(12)))
     lexical = [*legs(9.0, 8.0), *(LegHit(f"x{place}", 5.0 - place / 10) for place in range(12))]
     found = dict(zip(SIGNALS, signals(dense, lexical, terms=3, chunks=1000), strict=True))
@@ -66,7 +66,7 @@ def test_an_estimate_is_a_probability_whatever_the_signals(values: list[float]) 
         assert 0.0 <= model.probability(values) <= 1.0
 
 
-def test_every_calibration_has_a_weight_for_each_signal_and_trusts_nearness_and_words() -> None:
+def test_every_calibration_has_a_weight_for_each_signal_and_trusts_cosine_and_words() -> None:
     for model in CALIBRATIONS.values():
         weights = dict(zip(SIGNALS, model.weights, strict=True))
         assert weights["cosine"] > 0

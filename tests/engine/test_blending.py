@@ -150,7 +150,7 @@ def test_words_weigh_less_where_a_models_cosines_lie_closer(world: World, monkey
         def result(_: Embedder) -> float:
             return unit
 
-        monkeypatch.setattr(searching, "nearness", result)
+        monkeypatch.setattr(searching, "cosine_unit", result)
         return {hit.chunk.id: hit.score for hit in search(base, question).hits if hit.lexical is not None}
 
     usual, close = scores(1.0), scores(0.3)

@@ -18,7 +18,7 @@ from knowledge_mcp.engine.ingest.facts import settle_editions
 from knowledge_mcp.engine.ingest.ingest import Ingest
 from knowledge_mcp.engine.ingest.plan import Pipeline
 from knowledge_mcp.engine.search import lookup, requirements, search
-from knowledge_mcp.engine.search.blending import measure_once
+from knowledge_mcp.engine.search.cosine_unit import measure_once
 from knowledge_mcp.engine.search.several import no_collection, search_several
 from knowledge_mcp.engine.tracing.decisions import Reviews
 from knowledge_mcp.model.chunk import Chunk, Vector

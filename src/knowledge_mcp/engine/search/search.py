@@ -13,19 +13,8 @@ from typing import NamedTuple
 from knowledge_mcp.engine.core.base import PASSING, USUAL_WEIGHT, Base, Passages, Records, counts_of
 from knowledge_mcp.engine.core.choosing import Choice, filter_of, notes_on
 from knowledge_mcp.engine.core.citing import cited
-from knowledge_mcp.engine.search.blending import (
-    BEST_BY_WORDS,
-    Ranked,
-    blend,
-    estimate,
-    feedback,
-    first_verbatim,
-    in_turns,
-    nearness,
-    phrased,
-    places,
-    words_in_full,
-)
+from knowledge_mcp.engine.search.answerability import estimate
+from knowledge_mcp.engine.search.blending import Ranked, blend, feedback, in_turns, places, words_in_full
 from knowledge_mcp.engine.search.by_name import (
     NAMED_FROM,
     NamesAsked,
@@ -35,8 +24,10 @@ from knowledge_mcp.engine.search.by_name import (
     names_asked,
     pinned,
 )
+from knowledge_mcp.engine.search.cosine_unit import cosine_unit
 from knowledge_mcp.engine.search.folding import TOGETHER, folded, indexes_last, per_document
 from knowledge_mcp.engine.search.respelling import respell, respelled
+from knowledge_mcp.engine.search.verbatim import BEST_BY_WORDS, first_verbatim, phrased
 from knowledge_mcp.language.names import names_in_question
 from knowledge_mcp.language.phrases import phrases_in
 from knowledge_mcp.model.chunk import Vector
@@ -170,7 +161,7 @@ class EmbeddedQuery:
         also_asked: the added synonyms.
         mode: the possible mode.
         vector: of `text`, None for a search by words.
-        unit: the embedder's `nearness`.
+        unit: the embedder's `cosine_unit`.
         degraded: what failed.
     """
 
@@ -219,7 +210,7 @@ def ask(base: Base, query: SearchQuery) -> EmbeddedQuery:
             failed = f"The semantic leg failed ({exc.message}); results are keyword matches only."
             degraded.append(f"{failed} {exc.suggestion}".strip())
             mode = SearchMode.KEYWORD
-    unit = nearness(base.embedder) if mode is SearchMode.HYBRID and base.blends and query.weight is None else 1.0
+    unit = cosine_unit(base.embedder) if mode is SearchMode.HYBRID and base.blends and query.weight is None else 1.0
     return EmbeddedQuery(text, also_asked, mode, vector, unit, tuple(degraded))
 
 

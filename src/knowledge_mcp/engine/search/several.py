@@ -17,10 +17,12 @@ from typing import Any, cast
 
 from knowledge_mcp.engine.core.base import Base, base_of, counts_of
 from knowledge_mcp.engine.core.health import sound_answer
-from knowledge_mcp.engine.search.blending import nearness, says_together, score_of, words_in_full
+from knowledge_mcp.engine.search.blending import score_of, words_in_full
 from knowledge_mcp.engine.search.by_name import NAMED_FROM
+from knowledge_mcp.engine.search.cosine_unit import cosine_unit
 from knowledge_mcp.engine.search.folding import folded
 from knowledge_mcp.engine.search.search import candidates, reranked, search, with_other_words
+from knowledge_mcp.engine.search.verbatim import says_together
 from knowledge_mcp.language.names import names_in_question
 from knowledge_mcp.language.phrases import phrases_in
 from knowledge_mcp.model.chunk import Vector
@@ -94,7 +96,7 @@ def _in_full(base: Base, query: SearchQuery, answer: SearchAnswer, chunks: int) 
     if not base.blends or query.weight is not None or answer.mode is not SearchMode.HYBRID:
         return None
     terms = len(base.analyser.query_words(with_other_words(query.text, answer.also_asked)))
-    return words_in_full(terms, chunks) / nearness(base.embedder)
+    return words_in_full(terms, chunks) / cosine_unit(base.embedder)
 
 
 def merged(

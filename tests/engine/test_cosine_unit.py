@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.engine.search import blending as measuring
-from knowledge_mcp.engine.search.blending import PAIRS, nearness
+from knowledge_mcp.engine.search import cosine_unit as measuring
+from knowledge_mcp.engine.search.cosine_unit import PAIRS, cosine_unit
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.collection import EmbeddingSpace, EmbeddingUsage
 from knowledge_mcp.model.errors import ConnectionFailedError
@@ -66,17 +66,17 @@ def _unknown(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_unit_is_how_far_answers_are_from_the_rest_within_bounds(
     together: float, apart: float, unit: float
 ) -> None:
-    assert nearness(Narrow(together, apart)) == pytest.approx(unit, abs=1e-4)
+    assert cosine_unit(Narrow(together, apart)) == pytest.approx(unit, abs=1e-4)
 
 
 def test_it_is_measured_once_for_a_space_and_not_at_all_where_the_constants_were_chosen() -> None:
     first, again, other = Narrow(0.7, 0.4), Narrow(0.7, 0.4), Narrow(0.7, 0.4, model="other")
-    assert nearness(first) == nearness(again) == nearness(other)
+    assert cosine_unit(first) == cosine_unit(again) == cosine_unit(other)
     assert (first.calls, again.calls, other.calls) == (1, 0, 1)
     chosen = Narrow(0.7, 0.4, model="all-MiniLM-L6-v2")
-    assert nearness(chosen) == 1.0
+    assert cosine_unit(chosen) == 1.0
     fitted = Narrow(0.7, 0.4, model="multilingual-e5-small")
-    assert nearness(fitted) == 0.1
+    assert cosine_unit(fitted) == 0.1
     assert (chosen.calls, fitted.calls) == (0, 0)
 
 
@@ -95,7 +95,7 @@ class Service(Narrow):
     def measured(self) -> float:
         """Wait until the thread that measures has ended."""
         measuring.measure_once(self)
-        return nearness(self)
+        return cosine_unit(self)
 
 
 def test_a_service_that_fails_is_left_alone_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +114,7 @@ def test_a_question_never_waits_for_a_service_and_the_next_ones_have_its_unit(
     monkeypatch.setattr(measuring, "_PATIENCE", threading.TIMEOUT_MAX)  # who waited would wait for ever
     embedder = Service(0.66, 0.42)
     embedder.answers.clear()
-    assert [nearness(embedder) for _ in range(20)] == [1.0] * 20
+    assert [cosine_unit(embedder) for _ in range(20)] == [1.0] * 20
     embedder.answers.set()
     monkeypatch.setattr(measuring, "_PATIENCE", 30.0)
     assert embedder.measured() < 0.5
@@ -128,7 +128,7 @@ def test_what_a_cache_holds_is_not_asked_for(monkeypatch: pytest.MonkeyPatch) ->
     second.kept = dict(zip(texts, first.embed_documents(texts), strict=True))
     monkeypatch.setattr(measuring, "_KNOWN", {})
     monkeypatch.setattr(measuring, "_TRIED", {})
-    assert nearness(second) == unit
+    assert cosine_unit(second) == unit
     assert second.calls == 0
 
 
