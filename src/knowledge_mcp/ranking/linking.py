@@ -123,8 +123,8 @@ _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 @dataclass(frozen=True, slots=True)
-class Rated:
-    """The ratings of all pairs.
+class Closeness:
+    """How close all pairs are.
 
     Attributes:
         nearer: how much closer each pair is than its neighbours, shape (sources, targets); -inf if the texts share no
@@ -194,12 +194,12 @@ class Linker:
         pairs = [(int(rows[each]), int(columns[each]), float(values[each])) for each in order]
         return pairs, likely_from(chances, cut), rated.median >= RELATED
 
-    def closeness(self, sources: Sequence[str], targets: Sequence[str]) -> Rated:
+    def closeness(self, sources: Sequence[str], targets: Sequence[str]) -> Closeness:
         """Return the ratings from which probabilities are computed, see the function `closeness`."""
         return closeness(sources, targets, self._terms, self.embed)
 
 
-def ratings(rated: Rated) -> Matrix:
+def ratings(rated: Closeness) -> Matrix:
     """Return the log-odds that each pair belongs together, shape (sources, targets); overwrites `nearer`."""
     start, near, long = (np.float32(each) for each in WEIGHTS)
     odds = rated.nearer
@@ -209,7 +209,7 @@ def ratings(rated: Rated) -> Matrix:
     return odds
 
 
-def closeness(sources: Sequence[str], targets: Sequence[str], terms: Terms, embed: Embed) -> Rated:
+def closeness(sources: Sequence[str], targets: Sequence[str], terms: Terms, embed: Embed) -> Closeness:
     """Compute the closeness of all pairs: the sum of four standardised cosines, relative to their neighbours."""
     ours, theirs = [add_identifier_parts(text) for text in sources], [add_identifier_parts(text) for text in targets]
     numbers: dict[str, int] = {}
@@ -237,7 +237,7 @@ def closeness(sources: Sequence[str], targets: Sequence[str], terms: Terms, embe
     total -= near[1]
     total[without_common_words] = -np.inf
     sizes = [np.log1p(np.array([len(bag.keys) for bag in side], np.float32)) for side in bags]
-    return Rated(total, (sizes[0], sizes[1]), median)
+    return Closeness(total, (sizes[0], sizes[1]), median)
 
 
 def probabilities(rated: Matrix) -> Matrix:

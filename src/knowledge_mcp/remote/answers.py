@@ -129,7 +129,7 @@ class RemoteJob(_ServiceAnswer):
         return class_of(code)(words, suggestion=self.suggestion or None)
 
 
-class _OfChunk(_ServiceAnswer):
+class _ChunkFields(_ServiceAnswer):
     """The fields of a chunk that need no conversion."""
 
     id: str = Field(default="", validation_alias="chunk_id")
@@ -148,7 +148,7 @@ class _OfChunk(_ServiceAnswer):
     references: tuple[str, ...] = ()
 
 
-class _Metadata(_OfChunk):
+class _Metadata(_ChunkFields):
     pages: tuple[int, ...] = ()
     page: int | None = None
     page_labels: tuple[str, ...] = ()
@@ -168,7 +168,7 @@ class _Passage(_ServiceAnswer):
         pages = about.pages or ((about.page,) if about.page is not None else ())
         is_known = about.chunk_type in ChunkType.__members__.values()
         return Chunk(
-            **about.values_of(_OfChunk),
+            **about.values_of(_ChunkFields),
             content=self.text,
             content_hash=hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest(),
             span=Span(*about.span),
@@ -246,7 +246,7 @@ class CollectionPage(_ServiceAnswer):
         return [CollectionSummary(**dict(each)) for each in self.collections]
 
 
-class _OfRecord(_ServiceAnswer):
+class _RecordFields(_ServiceAnswer):
     """The fields of a document's record that need no conversion."""
 
     id: str = Field(validation_alias="doc_id")
@@ -265,7 +265,7 @@ class _OfRecord(_ServiceAnswer):
     warnings: tuple[str, ...] = ()
 
 
-class _Document(_OfRecord):
+class _Document(_RecordFields):
     collection: str = ""
     status: str = ""
     metadata: dict[str, Any] = {}
@@ -273,7 +273,7 @@ class _Document(_OfRecord):
     def record(self, chunk_count: int) -> DocumentRecord:
         is_known = self.status in DocumentStatus.__members__.values()
         return DocumentRecord(
-            **self.values_of(_OfRecord),
+            **self.values_of(_RecordFields),
             chunk_count=chunk_count,
             status=DocumentStatus(self.status) if is_known else DocumentStatus.READY,
             metadata=tuple((name, str(value)) for name, value in self.metadata.items()),

@@ -15,7 +15,13 @@ from knowledge_mcp.model.library import CollectionSummary, Deposit, Deposited, I
 from knowledge_mcp.model.query import And, Equals, Filter, HealthReport, In, Prefix, SearchAnswer, SearchQuery
 from knowledge_mcp.model.source import media_type_of
 from knowledge_mcp.remote import answers
-from knowledge_mcp.remote.connection import GaveUpError, RemoteOptions, RemoteRequest, ServiceConnection, of_options
+from knowledge_mcp.remote.connection import (
+    CallCancelledError,
+    RemoteOptions,
+    RemoteRequest,
+    ServiceConnection,
+    of_options,
+)
 from knowledge_mcp.support.retry import RetryPolicy
 
 MOST_RESULTS = 50
@@ -210,7 +216,7 @@ class RemoteLibrary:
         while True:
             if cancelled is not None and cancelled():
                 self._connection.ask(RemoteRequest("DELETE", f"/jobs/{_quote(job_id)}"))
-                raise GaveUpError
+                raise CallCancelledError
             job = self._job(job_id)
             error = job.failure()
             if error is not None:

@@ -54,7 +54,7 @@ def of_options(options: RemoteOptions) -> tuple[str, str]:
     return options.rag_api_url, options.rag_api_key.get_secret_value() if options.rag_api_key is not None else ""
 
 
-class GaveUpError(InternalError):
+class CallCancelledError(InternalError):
     """The caller cancelled the call."""
 
     recoverable_by_default = True
@@ -146,7 +146,7 @@ class ServiceConnection:
             end = time.monotonic() + seconds
             while cancelled is not None and (remaining := end - time.monotonic()) > _GLANCE:
                 if cancelled():
-                    raise GaveUpError
+                    raise CallCancelledError
                 self._policy.sleep(min(remaining, _GLANCE))
             self._policy.sleep(max(end - time.monotonic(), 0.0) if cancelled is not None else seconds)
 
@@ -188,7 +188,7 @@ class ServiceConnection:
         seconds = ask.seconds or self._timeout
         deadline = time.monotonic() + seconds
         if cancelled is not None and cancelled():
-            raise GaveUpError
+            raise CallCancelledError
         with self._answer(ask, seconds) as response:
             content = b"".join(self._pieces(response, deadline, None))
             return _object(content, response.status_code)
@@ -246,7 +246,7 @@ class ServiceConnection:
             if deadline is not None and read > self._most_bytes:
                 raise _too_long(self._most_bytes)
             if cancelled is not None and cancelled():
-                raise GaveUpError
+                raise CallCancelledError
             if deadline is not None and time.monotonic() > deadline:
                 raise Failed(TimedOutError(f"{SERVICE} did not answer in time.", details="the answer drips"))
             yield piece

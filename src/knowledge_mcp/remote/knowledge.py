@@ -33,7 +33,13 @@ from knowledge_mcp.model.query import (
     Stats,
 )
 from knowledge_mcp.ports import Source
-from knowledge_mcp.remote.connection import GaveUpError, RemoteOptions, RemoteRequest, ServiceConnection, of_options
+from knowledge_mcp.remote.connection import (
+    CallCancelledError,
+    RemoteOptions,
+    RemoteRequest,
+    ServiceConnection,
+    of_options,
+)
 from knowledge_mcp.remote.failures import SERVICE, Failed, error_from_payload
 from knowledge_mcp.remote.values import Codec, MultipartContent, codec_of, deduct_cost, merge_reports, method_of, pack
 from knowledge_mcp.support.batches import batches
@@ -268,7 +274,7 @@ class _Run:
                 continues = needs_answer and on_unreadable is not None and on_unreadable(report.skipped)
                 return self._all([first], started) if continues else report
             skipped = [each for parcel in pack(found) for each in self._check(parcel)]
-        except GaveUpError:
+        except CallCancelledError:
             return merge_reports([], time.monotonic() - started)
         if skipped and (self._options.stop_on_error or on_unreadable is None or not on_unreadable(skipped)):
             return merge_reports([IngestReport(skipped=tuple(skipped))], time.monotonic() - started)
@@ -284,7 +290,7 @@ class _Run:
                 break
             try:
                 reports.append(self._send(parcel, deduct_cost(self._options, reports))[0])
-            except GaveUpError:
+            except CallCancelledError:
                 break
         return merge_reports(reports, time.monotonic() - started)
 

@@ -26,7 +26,7 @@ from knowledge_mcp.support.checkpoints import check_each, checkpoint
 
 
 @dataclass(slots=True)
-class _Lead:
+class _OpenBlock:
     """An open block with the lead-ins down to its own; None until they are needed."""
 
     block: Block
@@ -38,13 +38,13 @@ class LeadInTracker:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._open: list[_Lead] = []
+        self._open: list[_OpenBlock] = []
         """The paragraph above the list, and the enclosing items, outermost first."""
 
     def take(self, block: Block) -> list[str]:
         """Go to the next block, and return the sentences that it depends on; none if it is not a list item."""
         if block.kind in {BlockKind.HEADING, BlockKind.PARAGRAPH}:
-            self._open = [_Lead(block)] if block.kind is BlockKind.PARAGRAPH else []
+            self._open = [_OpenBlock(block)] if block.kind is BlockKind.PARAGRAPH else []
             return []
         if block.kind is not BlockKind.LIST_ITEM:
             return []
@@ -53,7 +53,7 @@ class LeadInTracker:
                 break
             self._open.pop()
         found = self._chain()
-        self._open.append(_Lead(block))
+        self._open.append(_OpenBlock(block))
         return found
 
     def _chain(self) -> list[str]:

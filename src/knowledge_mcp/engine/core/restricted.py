@@ -76,7 +76,7 @@ def hidden_ids(base: Base) -> frozenset[str]:
 
 def is_readable(base: Base) -> bool:
     """Return whether the reader of this base may read its collection, whether it exists or not."""
-    return not isinstance(base.opened, _Absent)
+    return not isinstance(base.opened, _MissingCollection)
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class RestrictedStore:
 
     def open(self, name: str) -> Collection:
         if not self._rights.may_read(name):
-            return cast("Collection", _Absent(name))
+            return cast("Collection", _MissingCollection(name))
         under = self._under.open(name)
         return under if EVERYBODY in self._groups else RestrictedCollection(name, under, self._analyser, self.view)
 
@@ -293,7 +293,7 @@ def _no_collection(name: str) -> NotFoundError:
     return NotFoundError(f"There is no collection '{name}'.")
 
 
-class _Absent:
+class _MissingCollection:
     """A handle on a collection that does not exist (`Collection`): everything except `info` raises."""
 
     def __init__(self, name: str) -> None:

@@ -133,7 +133,7 @@ class _Match:
 
 
 @dataclass(frozen=True, slots=True)
-class _Near:
+class _NearestPassage:
     """A part of the quote with the most similar passage."""
 
     document_id: str
@@ -296,15 +296,15 @@ class _Comparison:
         is_near = near is not None and near.likeness.similarity >= _NEAREST
         return self._answer(QuoteVerdict.NOT_FOUND, [self._near_place(near)] if near is not None and is_near else [])
 
-    def _nearest(self, document_ids: Sequence[str]) -> list[_Near]:
+    def _nearest(self, document_ids: Sequence[str]) -> list[_NearestPassage]:
         """Find the passages of one document most similar to the parts of the quote; empty if a part has none."""
-        best: list[_Near] = []
+        best: list[_NearestPassage] = []
         score = 0.0
         for document_id, searched in self._read_texts(document_ids[:_MOST_ALIGNED]):
             if document_id not in self._likenesses:
                 self._likenesses[document_id] = [_most_alike(part, searched) for part in self._parts]
             near = [
-                _Near(document_id, part, likeness)
+                _NearestPassage(document_id, part, likeness)
                 for part, likeness in zip(self._parts, self._likenesses[document_id], strict=True)
                 if likeness is not None
             ]
@@ -332,7 +332,7 @@ class _Comparison:
         same = [each for each in matches if each.is_exact] or matches
         return [self._place(each.document_id, each.quoted, each.span) for each in same[:_MOST_PLACES]]
 
-    def _near_place(self, near: _Near) -> QuotePlace:
+    def _near_place(self, near: _NearestPassage) -> QuotePlace:
         place = self._place(near.document_id, near.part.quoted, near.likeness.span)
         return QuotePlace(place.quoted, place.passage, near.likeness.similarity, near.likeness.differences)
 
@@ -378,6 +378,6 @@ def _most_alike(part: PreparedQuote, searched: Searched) -> QuoteMatch | None:
     return best
 
 
-def _is_alike(near: _Near) -> bool:
+def _is_alike(near: _NearestPassage) -> bool:
     count = len(near.part.real)
     return near.likeness.similarity >= _NEARLY_THE_SAME and near.likeness.equal_words >= min(3, max(1, count - 1))

@@ -12,7 +12,7 @@ from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Knowledge, SyncedSource
 
 
-class _Noted:
+class _LabellingSource:
     """Yield another source's items with labels, and remember the bytes of each location (`Source`)."""
 
     def __init__(self, source: SyncedSource, labels: tuple[tuple[str, str], ...]) -> None:
@@ -70,7 +70,7 @@ def sync(
         )
     gone = [each for each in own if source.is_gone(each)]
     leaving = _paths(each for each in gone if not (source.only_names and is_others(each)))
-    noted = _Noted(source, labels)
+    labelling = _LabellingSource(source, labels)
     foreign = [each for each in records if not source.owns(each)]
     away = _paths(gone_elsewhere(foreign))
     options = IngestOptions(
@@ -78,13 +78,13 @@ def sync(
         pruned=tuple(leaving),
         other_sources=tuple(_paths(filter(is_others, foreign)) - away),
     )
-    report = knowledge.ingest(noted, options, on_event=on_event, cancelled=cancelled)
+    report = knowledge.ingest(labelling, options, on_event=on_event, cancelled=cancelled)
     if cancelled():
         raise CancelledError("The sync was stopped.", suggestion="Run it again: what was stored is kept.")
     with noticing():
         after = knowledge.documents()
     waiting = [each for each in after if each.source_path in leaving and source.is_gone(each)]
-    retained, why = _retained(waiting, report, noted.bytes_of, source.unread)
+    retained, why = _retained(waiting, report, labelling.bytes_of, source.unread)
     removed = [each for each in waiting if each not in retained]
     for each in removed:
         knowledge.remove(each.id)

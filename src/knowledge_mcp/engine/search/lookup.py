@@ -211,16 +211,16 @@ def _fuzzy_terms(base: Base, term: str, known: Mapping[str, str], *, sure: bool)
     must be left; with `sure`, if enough was found by meaning, a short term may have only one error.
     """
     words = term.partition("(")[0].strip() or term
-    forms = [_Form(each, each.casefold(), base.analyser.term_key(each)) for each in dict.fromkeys((term, words))]
+    forms = [_TermForm(each, each.casefold(), base.analyser.term_key(each)) for each in dict.fromkeys((term, words))]
     near: list[tuple[int, bool, int, int, int, str]] = []
     for key, printed in check_each(known.items()):
-        other = _Form(printed, printed.casefold(), key)
+        other = _TermForm(printed, printed.casefold(), key)
         near += [rank for form in forms if (rank := _rank(form, other, sure)) is not None]
     return list(dict.fromkeys(printed for *_, printed in sorted(near)))[:_SIMILAR]
 
 
 @dataclass(frozen=True, slots=True)
-class _Form:
+class _TermForm:
     """A term as printed, the same in lower case, and its key."""
 
     printed: str
@@ -228,7 +228,7 @@ class _Form:
     key: str
 
 
-def _rank(form: _Form, other: _Form, sure: bool) -> tuple[int, bool, int, int, int, str] | None:
+def _rank(form: _TermForm, other: _TermForm, sure: bool) -> tuple[int, bool, int, int, int, str] | None:
     """Return how similar a term is to the given one, None if not similar; as printed, otherwise by its key."""
     length = len(form.key)
     bound = min(_MOST_EDITS, length - 1, 1 if sure and length <= _SHORT else _MOST_EDITS)

@@ -85,7 +85,7 @@ def _found_in(base: Base, query: RequirementQuery, topic: EmbeddedQuery, choice:
     elif choice.filter is not None:
         filters.append(choice.filter)
     records = Records(base)
-    found = _Found()
+    found = _FoundStatements()
     clause, topic_alone = clause_in_topic(query.topic), query.topic.strip()
     identifiers = identifiers_in_topic(query.topic)
     if not identifiers and clause is None and _OPAQUE.fullmatch(topic_alone):
@@ -142,7 +142,7 @@ def _contains_topic(base: Base, topic: str, about: SearchAnswer, hits: Sequence[
 
 
 @dataclass(slots=True)
-class _Found:
+class _FoundStatements:
     """Collect hits, each sentence once with its best score, by the batch in which its chunk was searched."""
 
     hits: dict[tuple[str, int, int], tuple[int, RequirementHit]] = field(
@@ -174,7 +174,9 @@ class _Found:
         return listed
 
 
-def _by_identifier(base: Base, identifier: str, filters: Sequence[Filter], records: Records, found: _Found) -> None:
+def _by_identifier(
+    base: Base, identifier: str, filters: Sequence[Filter], records: Records, found: _FoundStatements
+) -> None:
     key = identifier_key(identifier)
     for chunk in check_each(_holding(base, spellings(identifier), filters, records)):
         for statement in chunk.statements:
@@ -184,7 +186,7 @@ def _by_identifier(base: Base, identifier: str, filters: Sequence[Filter], recor
                 found.add(statement, chunk, score, records.get(chunk.document_id))
 
 
-def _by_clause(base: Base, clause: str, filters: Sequence[Filter], records: Records, found: _Found) -> None:
+def _by_clause(base: Base, clause: str, filters: Sequence[Filter], records: Records, found: _FoundStatements) -> None:
     for chunk in check_each(_holding(base, clause, [*filters, Prefix("clause_number", clause)], records)):
         for statement in chunk.statements:
             number = statement.clause_number or chunk.clause_number
@@ -203,7 +205,7 @@ def _holding(base: Base, text: str, filters: Sequence[Filter], records: Records)
 
 
 def _by_topic(
-    base: Base, query: RequirementQuery, about: SearchAnswer, most: float, records: Records, found: _Found
+    base: Base, query: RequirementQuery, about: SearchAnswer, most: float, records: Records, found: _FoundStatements
 ) -> None:
     """Add the results of a search for the topic; `most` is the maximum score of such a hit."""
     words = base.analyser.query_words(query.topic)

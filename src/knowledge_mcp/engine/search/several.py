@@ -62,7 +62,7 @@ def search_several(base: Base, names: Sequence[str], query: SearchQuery, *, by_e
     Raises:
         KnowledgeError: none could be searched; the error of the first.
     """
-    once = replace(base, embedder=cast("Embedder", _AskedOnce(base.embedder)), reranker=None)
+    once = replace(base, embedder=cast("Embedder", _CachingEmbedder(base.embedder)), reranker=None)
     deeper = replace(query, offset=0, limit=candidates(base, query.offset + query.limit + 1))
     found: list[tuple[str, SearchAnswer]] = []
     failed: list[tuple[str, KnowledgeError]] = []
@@ -154,7 +154,7 @@ def _placed(answered: Answered, *, compare: bool) -> Iterator[Hit]:
         yield replace(hit, score=score, collection=answered.name)
 
 
-class _AskedOnce:
+class _CachingEmbedder:
     """Embed one question once for any number of collections; everything else is delegated to the embedder."""
 
     def __init__(self, embedder: Embedder) -> None:

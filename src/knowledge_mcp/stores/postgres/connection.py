@@ -48,7 +48,7 @@ _CLOSED_BY_SERVER = frozenset({"57P01", "57P02", "57P03", "25006"})
 _OVERTAKEN = frozenset({"40001", "40P01"})
 
 
-class _LostError(ConnectionFailedError):
+class _ConnectionLostError(ConnectionFailedError):
     """A connection was lost, or the transaction was aborted by a conflict, before its outcome was known.
 
     Attributes:
@@ -102,7 +102,7 @@ class PostgresDatabase:
         try:
             with self.snapshot() as session:
                 return work(session)
-        except _LostError:
+        except _ConnectionLostError:
             self._renew()
             with self.snapshot() as session:
                 return work(session)
@@ -123,7 +123,7 @@ class PostgresDatabase:
         """
         try:
             return self._write(work)
-        except _LostError as exc:
+        except _ConnectionLostError as exc:
             self._renew()
             known = self.read(written) if exc.is_open else None
             return self._write(work) if known is None else known
@@ -158,7 +158,7 @@ class PostgresDatabase:
             if connection.closed or state in _CLOSED_BY_SERVER or state in _OVERTAKEN:
                 if state not in _OVERTAKEN:
                     connection.close()
-                lost = _LostError(_LOST.format(self.location), details=self._hidden(exc))
+                lost = _ConnectionLostError(_LOST.format(self.location), details=self._hidden(exc))
                 lost.is_open = is_open and state not in _OVERTAKEN
                 raise lost from exc
             raise self._error_of(exc) from exc

@@ -33,7 +33,7 @@ _BATCH = 1000
 
 
 @dataclass
-class _Seen:
+class _StoredPoints:
     """What the points of a collection say, by document."""
 
     current: Counter[str] = field(default_factory=Counter[str])
@@ -55,8 +55,8 @@ def verify(connection: QdrantConnection, place: QdrantCollection, *, repair: boo
     return findings
 
 
-def _look(connection: QdrantConnection, place: QdrantCollection, known: Mapping[str, DocumentHead]) -> _Seen:
-    seen = _Seen()
+def _look(connection: QdrantConnection, place: QdrantCollection, known: Mapping[str, DocumentHead]) -> _StoredPoints:
+    seen = _StoredPoints()
     for point in connection.scroll(place.home, None, ["document_id", "generation", "state"]):
         payload: Mapping[str, Any] = point.payload or {}
         document_id = payload["document_id"]
@@ -71,7 +71,7 @@ def _look(connection: QdrantConnection, place: QdrantCollection, known: Mapping[
 
 
 def _leftovers(
-    connection: QdrantConnection, place: QdrantCollection, seen: _Seen, *, repair: bool
+    connection: QdrantConnection, place: QdrantCollection, seen: _StoredPoints, *, repair: bool
 ) -> Iterator[Finding]:
     for document_id, points in sorted(seen.left.items()):
         if repair:
@@ -88,7 +88,7 @@ def _leftovers(
         yield repairable(message, document_id, repaired=repair)
 
 
-def _document(head: DocumentHead, seen: _Seen) -> Iterator[Finding]:
+def _document(head: DocumentHead, seen: _StoredPoints) -> Iterator[Finding]:
     found = seen.current[head.document_id]
     if found != head.chunks:
         message = f"The record says {how_many(head.chunks, 'chunk')}, the store contains {found}."

@@ -85,7 +85,7 @@ _KIND = ("document_type", "chunk_type", "normative")
 T = TypeVar("T", bound=np.generic)
 
 
-class Growing(Generic[T]):
+class GrowingArray(Generic[T]):
     """An array that grows at its end. Slices returned earlier keep their contents."""
 
     def __init__(self, dtype: type[T], rows: int | None = None, *, by_columns: bool = False) -> None:
@@ -133,9 +133,9 @@ class Growing(Generic[T]):
 class SlotBuffers:
     """The data of each slot that filters and BM25 need. Slots without a chunk have code 0. The buffers only grow."""
 
-    lengths: Growing[np.uint32] = field(default_factory=lambda: Growing(np.uint32))
-    kinds: Growing[np.uint16] = field(default_factory=lambda: Growing(np.uint16))
-    clauses: Growing[np.uint32] = field(default_factory=lambda: Growing(np.uint32))
+    lengths: GrowingArray[np.uint32] = field(default_factory=lambda: GrowingArray(np.uint32))
+    kinds: GrowingArray[np.uint16] = field(default_factory=lambda: GrowingArray(np.uint16))
+    clauses: GrowingArray[np.uint32] = field(default_factory=lambda: GrowingArray(np.uint32))
     kind_names: dict[tuple[str, str, str], int] = field(default_factory=lambda: {("", "", ""): 0})
     clause_names: dict[str | None, int] = field(default_factory=lambda: {None: 0})
     blocks: dict[int, tuple[str, int]] = field(default_factory=dict[int, tuple[str, int]])

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knowledge_mcp.model.errors import InternalError
-from knowledge_mcp.stores.shared.ranking import Growing, SlotBuffers, SlotView, length_norms
+from knowledge_mcp.stores.shared.ranking import GrowingArray, SlotBuffers, SlotView, length_norms
 from knowledge_mcp.stores.sqlite.tables import Row, Session
 from knowledge_mcp.support.checkpoints import check_each
 
@@ -99,9 +99,9 @@ class _Recent(Generic[T]):
 class _Buffers(SlotBuffers):
     """The buffers that only grow, shared by all states of one collection and epoch."""
 
-    bits: Growing[np.uint64]
-    floats: Growing[np.float32] | None
-    keys: Growing[np.int64] = field(default_factory=lambda: Growing(np.int64))
+    bits: GrowingArray[np.uint64]
+    floats: GrowingArray[np.float32] | None
+    keys: GrowingArray[np.int64] = field(default_factory=lambda: GrowingArray(np.int64))
     recent_floats: _Recent[np.float32] | None = None
     recent_names: _Recent[np.object_] | None = None
     names: list[str] = field(default_factory=list[str])
@@ -227,7 +227,8 @@ def next_view(
     if last is None or last.epoch != epoch or last.version > version:
         buffers, start, since = (
             _Buffers(
-                bits=Growing(np.uint64, -(-dimensions // 64), by_columns=True), floats=Growing(np.float32, dimensions)
+                bits=GrowingArray(np.uint64, -(-dimensions // 64), by_columns=True),
+                floats=GrowingArray(np.float32, dimensions),
             ),
             0,
             version,
@@ -323,7 +324,7 @@ def _load(buffers: _Buffers, block: Row) -> None:
 
 
 def _load_vectors(
-    connection: Session, buffers: _Buffers, floats: Growing[np.float32], blocks: Sequence[Row], dimensions: int
+    connection: Session, buffers: _Buffers, floats: GrowingArray[np.float32], blocks: Sequence[Row], dimensions: int
 ) -> None:
     """Read the vectors and names of all new blocks in batches, instead of one query for each block."""
     spans = [np.arange(int(each[0]), int(each[0]) + int(each[1]), dtype=np.int64) for each in blocks if each[1]]

@@ -49,7 +49,7 @@ _waiting_lock = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class _UnderWay:
+class _RunProgress:
     """Return the progress of a run: its job, hundredths, and a message."""
 
     job_id: str
@@ -59,7 +59,7 @@ class _UnderWay:
 
 def _outcome_of_job(
     jobs: Jobs, request: Mapping[str, Any], records: Sequence[DocumentRecord], call: Call
-) -> dict[str, Any] | _UnderWay:
+) -> dict[str, Any] | _RunProgress:
     """Return what came of a request over documents, started now unless it is known; how far it is after a while.
 
     A caller that gives up ends the run, unless another one waits for it. The next call starts a failed one again.
@@ -94,7 +94,7 @@ def _outcome_of_job(
             if not _waiting[job.id]:
                 del _waiting[job.id]
     if not job.state.is_final:
-        return _UnderWay(job.id, *_state(job))
+        return _RunProgress(job.id, *_state(job))
     if job.state is not JobState.DONE:
         raise error_of(job)
     try:
@@ -280,7 +280,7 @@ def _run_tool(knowledge: Knowledge, request: Mapping[str, Any], call: Call) -> d
 
 def _outcome(
     knowledge: Knowledge, request: Mapping[str, Any], records: Sequence[DocumentRecord], call: Call
-) -> dict[str, Any] | _UnderWay:
+) -> dict[str, Any] | _RunProgress:
     """Return what came of a request over documents as they are now; it is a job where jobs are kept."""
     reviews = _reviews(knowledge)
     if reviews is None:
@@ -294,7 +294,7 @@ def _reviews(knowledge: Knowledge) -> Reviews | None:
     return getattr(knowledge, "reviews", None)
 
 
-def _still_running(response: type[R], run: _UnderWay) -> R:
+def _still_running(response: type[R], run: _RunProgress) -> R:
     state = f"{run.words}. " if run.words else ""
     message = f"{state}Job {run.job_id} is still running; call again with the same arguments for the result."
     return response.of(running=True, message=message)
@@ -320,7 +320,7 @@ def trace_documents(knowledge: Knowledge, request: TraceRequest, call: Call | No
     ]
     job_request = {"tool": "trace", "from": source.id, "to": [each.id for each in targets], "decided": decided}
     found = _outcome(knowledge, job_request, [source, *targets], call or Call())
-    if isinstance(found, _UnderWay):
+    if isinstance(found, _RunProgress):
         return _still_running(TraceResponse, found)
     warnings = [
         "" if found["related"] else UNRELATED_SETS,
@@ -398,7 +398,7 @@ def check(knowledge: Knowledge, request: CheckRequest, call: Call | None = None)
         "marks": [[each.row, each.text, each.kind.value if each.kind else "", each.note] for each in marks],
     }
     found = _outcome(knowledge, job_request, records, call or Call())
-    if isinstance(found, _UnderWay):
+    if isinstance(found, _RunProgress):
         return _still_running(CheckResponse, found)
     chosen = {**found, "rows": [row for row in found["rows"] if request.verdict in {None, row["verdict"]}]}
     editions: list[str] = [] if request.cursor else found["editions"][:_PAGE]
@@ -453,7 +453,7 @@ def conflicts_found(knowledge: Knowledge, request: ConflictsRequest, call: Call 
     chosen, left_out = (named, "") if named else current_of(records)
     job_request = {"tool": "conflicts", "documents": [each.id for each in chosen]}
     found = _outcome(knowledge, job_request, chosen, call or Call())
-    if isinstance(found, _UnderWay):
+    if isinstance(found, _RunProgress):
         return _still_running(ConflictsResponse, found)
     message = f"Advice only: contradictions between differently worded sentences are not found. {left_out}".strip()
     pairs = {**found, "conflicts": [each for each in found["conflicts"] if request.kind in {None, each["kind"]}]}
