@@ -155,7 +155,7 @@ class WebFetcher:
         """
         headers = (*question.headers, *([("Authorization", login)] if login else []))
         began = time.monotonic()
-        journey = _Journey(
+        fetch = _RedirectedFetch(
             deadline=Deadline(self._timeout, cancelled),
             max_bytes=self._max_bytes,
             allowed=self._allowed,
@@ -167,7 +167,7 @@ class WebFetcher:
         try:
             address = parse_address(url)
             request = WebRequest(question.method, headers, question.body)
-            found = journey.answer(address, request, _document if as_document else _plain_answer)
+            found = fetch.answer(address, request, _document if as_document else _plain_answer)
             if as_document and (failed := sign_in_error(address, parse_address(found.url), found.body)) is not None:
                 raise failed
         except InvalidInputError as error:
@@ -187,8 +187,8 @@ class WebFetcher:
             KnowledgeError: as for `fetch`, if no server answers or an address is not accepted.
         """
         deadline = Deadline(self._timeout, cancelled)
-        journey = _Journey(deadline, self._max_bytes, self._allowed, self._resolver, self._trust, robots=None)
-        return journey.answer(parse_address(url), WebRequest(), lambda _, address, __: WebAnswer(address.url, 0)).url
+        fetch = _RedirectedFetch(deadline, self._max_bytes, self._allowed, self._resolver, self._trust, robots=None)
+        return fetch.answer(parse_address(url), WebRequest(), lambda _, address, __: WebAnswer(address.url, 0)).url
 
     def _trust(self) -> ssl.SSLContext:
         with self._making:
@@ -198,7 +198,7 @@ class WebFetcher:
 
 
 @dataclass(frozen=True, slots=True)
-class _Journey:
+class _RedirectedFetch:
     """One fetch with all its redirects: each host is resolved once, and there is one deadline."""
 
     deadline: Deadline

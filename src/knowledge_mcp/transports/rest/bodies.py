@@ -24,7 +24,7 @@ from knowledge_mcp.transports.shared.guards import (
     CROWDED,
     MAX_JSON_BYTES,
     NO_ROOM,
-    HeldBodies,
+    UnansweredBodies,
     is_crowded,
     throw_away,
 )
@@ -66,7 +66,7 @@ class BodyGate:
         self._app = app
         self._limit = limit
         self._silence = silence
-        self._bodies = HeldBodies(largest)
+        self._bodies = UnansweredBodies(largest)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -198,7 +198,7 @@ def with_cors(app: ASGIApp, origins: Iterable[str]) -> ASGIApp:
     )
 
 
-class HeldBodies:
+class UnansweredBodies:
     """Count what the bodies of each key hold until their requests are answered.
 
     Args:
@@ -257,7 +257,7 @@ class BodyLimit:
         self._app = app
         self._limit = limit
         self._patience = patience
-        self._bodies = HeldBodies(limit)
+        self._bodies = UnansweredBodies(limit)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] in {"GET", "HEAD", "OPTIONS"}:

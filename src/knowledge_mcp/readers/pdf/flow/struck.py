@@ -87,7 +87,7 @@ class _Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class _Set:
+class _PrintedLetter:
     """A letter on the page: its index in the file, its character, horizontal middle, edges, baseline and font size."""
 
     at: int
@@ -194,7 +194,7 @@ def _crossing(rules: Sequence[_Rule], items: Sequence[TextItem]) -> Iterator[_Ru
     )
 
 
-def _letters(page: Any, text: Any) -> Iterator[_Set]:
+def _letters(page: Any, text: Any) -> Iterator[_PrintedLetter]:
     """Yield the letters and signs of a page without white space, in file order."""
     sheet = LetterSheet(page, text, (), ligatures_of(str(text.get_text_range())))
     size, across, up = page.get_size(), ctypes.c_double(), ctypes.c_double()
@@ -204,18 +204,18 @@ def _letters(page: Any, text: Any) -> Iterator[_Set]:
             continue
         _, foot = from_page(page, size, across.value, up.value)
         left, _, right, _ = letter.box
-        yield _Set(letter.at, letter.text, letter.middle[0], left, right, foot, measured)
+        yield _PrintedLetter(letter.at, letter.text, letter.middle[0], left, right, foot, measured)
 
 
 class _Letters:
     """The letters of a page, searchable by position."""
 
-    def __init__(self, letters: Iterable[_Set]) -> None:
+    def __init__(self, letters: Iterable[_PrintedLetter]) -> None:
         self._sorted = sorted(letters, key=lambda letter: letter.foot)
         self._feet = [letter.foot for letter in self._sorted]
         self._largest = max((letter.size for letter in self._sorted), default=0.0)
 
-    def within(self, box: Box) -> list[_Set]:
+    def within(self, box: Box) -> list[_PrintedLetter]:
         """List the letters whose middle is in a box, in file order."""
         near = self._between(box[1], box[3] + _HOME * self._largest)
         inside = [
@@ -224,26 +224,26 @@ class _Letters:
         ]  # fmt: skip
         return sorted(inside, key=lambda letter: letter.at)
 
-    def in_the_way(self, rule: _Rule) -> list[_Set]:
+    def in_the_way(self, rule: _Rule) -> list[_PrintedLetter]:
         """List the letters that a line crosses, also below or above their middle."""
         low, high = (share * self._largest + rule.height for share in _REACH)
         near = self._between(low, high)
         return [each for each in near if rule.start <= each.middle <= rule.end and _is_between(each, rule, _REACH)]
 
-    def _between(self, top: float, bottom: float) -> list[_Set]:
+    def _between(self, top: float, bottom: float) -> list[_PrintedLetter]:
         return self._sorted[bisect_left(self._feet, top) : bisect_right(self._feet, bottom)]
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class _Strike:
     """A line, the letters that it strikes out, and the bounding box of the part of it that crosses them."""
 
     rule: _Rule
-    letters: list[_Set]
+    letters: list[_PrintedLetter]
     box: Box
 
 
-def _struck_by(rule: _Rule, letters: _Letters) -> _Way | None:
+def _struck_by(rule: _Rule, letters: _Letters) -> _Strike | None:
     """Find the letters that a line strikes out: all that it crosses. None if it is another kind of line.
 
     Superscripts and subscripts go with their neighbours: a line that underlines these may cross a subscript.
@@ -263,7 +263,7 @@ def _struck_by(rule: _Rule, letters: _Letters) -> _Way | None:
     if rule.start < left - over or rule.end > right + over:
         return None
     top, bottom = min(each.foot - each.size for each in way), max(each.foot for each in way)
-    return _Way(rule, way, (max(left, rule.start), top, min(right, rule.end), bottom))
+    return _Strike(rule, way, (max(left, rule.start), top, min(right, rule.end), bottom))
 
 
 def _outlines(parsed: ParsedPage) -> list[Box]:
@@ -273,33 +273,33 @@ def _outlines(parsed: ParsedPage) -> list[Box]:
     return sorted((x, y, x + width, y + height) for x, y, width, height in boxes if height > _THIN)
 
 
-def _is_outlined(way: _Way, outlines: Sequence[Box]) -> bool:
+def _is_outlined(strike: _Strike, outlines: Sequence[Box]) -> bool:
     """Return whether the letters that a line crosses are outlined: the line is then part of a letter, as in E or 4."""
 
-    def is_one(letter: _Set) -> bool:
+    def is_one(letter: _PrintedLetter) -> bool:
         beyond, tall = (share * letter.size for share in _OUTLINED)
         first = bisect_left(outlines, (letter.left - beyond,))
         near = itertools.takewhile(lambda box: box[0] <= letter.middle, outlines[first:])
         return any(
-            right <= letter.right + beyond and bottom - top <= tall and top <= way.rule.height <= bottom
+            right <= letter.right + beyond and bottom - top <= tall and top <= strike.rule.height <= bottom
             for _, top, right, bottom in near
         )
 
-    return all(is_one(letter) for letter in way.letters)
+    return all(is_one(letter) for letter in strike.letters)
 
 
-def _seen(page: Any, ways: Sequence[_Way]) -> list[_Way]:
+def _seen(page: Any, strikes: Sequence[_Strike]) -> list[_Strike]:
     """List those whose line is visible on the page: some are painted over, or white on white."""
-    picture = PrintedPart(page, [each.box for each in ways]) if ways else None
-    return [each for each in ways if picture is not None and picture.shows_line(each.box, each.rule.height)]
+    picture = PrintedPart(page, [each.box for each in strikes]) if strikes else None
+    return [each for each in strikes if picture is not None and picture.shows_line(each.box, each.rule.height)]
 
 
-def _is_between(letter: _Set, rule: _Rule, shares: tuple[float, float]) -> bool:
+def _is_between(letter: _PrintedLetter, rule: _Rule, shares: tuple[float, float]) -> bool:
     low, high = shares
     return low * letter.size <= letter.foot - rule.height <= high * letter.size
 
 
-def _cut(item: TextItem, letters: Sequence[_Set], gone: set[int]) -> int:
+def _cut(item: TextItem, letters: Sequence[_PrintedLetter], gone: set[int]) -> int:
     """Remove struck-out letters from an item; return how many."""
     signs = [at for at, sign in enumerate(item.text) if not sign.isspace()]
     printed = [(sign, letter) for letter in letters for sign in unicodedata.normalize("NFKC", letter.text)]
