@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -81,6 +82,21 @@ def test_what_cannot_be_shown_ends_with_one_and_says_what_to_do(
     assert finished.out == ""
     output = json.loads(run(*arguments, "--json").out)
     assert output["error"]["code"] in {"not_found", "invalid_input"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("read", "example-standard", "--clause", "5.3.1"),
+        ("verify-quote", "Verification records shall not be discarded."),
+    ],
+)
+def test_a_citation_is_whole_in_a_narrow_terminal(
+    run: Command, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    shown = " ".join(run(*arguments).out.replace("│", " ").split())
+    assert re.search(r"Example Standard for Widget Engineering, 5\.3\.\d [A-Z][a-z ]+, p\. \d", shown)
 
 
 def test_the_outline_is_a_tree_and_coverage_a_table(run: Command, fake: FakeKnowledge) -> None:

@@ -35,6 +35,11 @@ def test_a_repetition_is_folded_into_the_better_hit_which_names_its_place() -> N
     assert (other.citation, other.also_in) == ("place 2", ())
 
 
+def test_a_repetition_in_another_collection_names_that_collection() -> None:
+    one, other = (replace(hit, collection=name) for hit, name in zip(hits_of(TEXT, TEXT), "ab", strict=True))
+    assert [hit.also_in for hit in folded([one, other])] == [("place 1 in collection 'b'",)]
+
+
 def test_entries_of_an_index_come_behind_what_they_point_to() -> None:
     entries, prose = (
         "anchor bolts 3.1, 4.2, 9; masts 4.1 to 4.7; loads 5, 7.3",

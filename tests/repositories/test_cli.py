@@ -89,7 +89,8 @@ def test_failures_are_reported_with_their_category_and_exit_code(tmp_path: Path)
     assert answer_of(bad)["error"]["code"] == "invalid_input"
     assert answer_of(bad)["error"]["recoverable"] is True
     unknown = pk(tmp_path, "refresh", "nothing", "--json")
-    assert answer_of(unknown)["error"]["code"] == "not_found"
+    error = answer_of(unknown)["error"]
+    assert (error["code"], error["suggestion"]) == ("not_found", "No repository is indexed yet.")
     assert "Traceback" not in bad.err + unknown.err
     with GitServer(tmp_path) as server:
         server.behaviour.status = 503

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from knowledge_mcp.surfaces.planning import tools as planning_tools
 from knowledge_mcp.surfaces.rag import tools as rag_tools
 from knowledge_mcp.surfaces.standards import SURFACE
 from knowledge_mcp.surfaces.standards.passages import brief_source, search_result
+from tests.engine.world import World
 from tests.fakes.knowledge import FakeKnowledge
 from tests.fakes.passages import SAMPLE
 
@@ -139,6 +141,17 @@ def test_a_search_without_results_has_the_specified_empty_form() -> None:
     assert answer["message"] == "No documents matched your query"
     assert answer["suggestions"]
     assert "filter" not in str(answer)
+
+
+@pytest.mark.parametrize("name", ["pumps.md", "Pumps of the Plant", "pumps"])
+@pytest.mark.parametrize("tool", ["knowledge_search", "knowledge_keyword_search"])
+def test_a_filter_takes_the_file_name_and_the_title_of_a_document_for_its_id(
+    tmp_path: Path, tool: str, name: str
+) -> None:
+    world = World(tmp_path).holding({"pumps.md": "# Pumps of the plant\n\nStop it.", "fans.md": "# Fans\n\nStop it."})
+    answer = ask(tool, world.knowledge, query="stop it", document_id=name)
+    assert [each["source"]["document_id"] for each in answer["results"]] == ["pumps"]
+    assert answer["filters_applied"] == {"document_id": ["pumps"]}
 
 
 def test_an_empty_answer_tells_why_it_is_empty() -> None:

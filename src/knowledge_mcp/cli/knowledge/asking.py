@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,12 +12,12 @@ from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import print_facts, print_panel, print_table, say
 from knowledge_mcp.cli.shared.report import not_taken
 from knowledge_mcp.cli.shared.session import CommandOptions, load, parse_pairs
-from knowledge_mcp.model.errors import NotFoundError
+from knowledge_mcp.model.chunk import ChunkType
+from knowledge_mcp.model.document import DocumentType
 from knowledge_mcp.model.query import SearchMode
 from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
-    from knowledge_mcp.ports import Knowledge
     from knowledge_mcp.surfaces.standards.shapes import (
         LookupResponse,
         RequirementsResponse,
@@ -47,8 +46,12 @@ def search(
         typer.Option(min=0.0, max=1.0, help="Weight of meaning in rank fusion, 0 to 1 (default: see HYBRID_FUSION)."),
     ] = None,
     document: Annotated[list[str] | None, typer.Option(help="Only in this file, title or id; may be repeated.")] = None,
-    document_type: Annotated[str | None, typer.Option("--type", help="Only documents of this type.")] = None,
-    chunk_type: Annotated[str | None, typer.Option("--chunk-type", help="Only passages of this type.")] = None,
+    document_type: Annotated[
+        str | None, typer.Option("--type", help=f"Only documents of this type: {', '.join(DocumentType)}.")
+    ] = None,
+    chunk_type: Annotated[
+        str | None, typer.Option("--chunk-type", help=f"Only passages of this type: {', '.join(ChunkType)}.")
+    ] = None,
     clause: Annotated[str | None, typer.Option(help="Only this clause and its subclauses.")] = None,
     normative: Annotated[
         bool, typer.Option("--normative", help="Only passages that contain mandatory statements.")
@@ -77,7 +80,7 @@ def search(
         values: dict[str, Any] = {
             "query": query,
             "n_results": limit,
-            "document_id": [_id_of(knowledge, each) for each in document or ()] or None,
+            "document_id": document or None,
             "document_type": document_type,
             "chunk_type": chunk_type,
             "clause_number": clause,
@@ -94,13 +97,6 @@ def search(
             values |= {"use_hybrid": mode is SearchMode.HYBRID, "hybrid_weight": weight}
             answer = tools.search(knowledge, load(shapes.StandardsSearchRequest, **values))
         options.show(answer, partial(_print_search, full=full))
-
-
-def _id_of(knowledge: Knowledge, name: str) -> str:
-    """Return the id of a document that is named by its id, file name or title; a name without one stays."""
-    with suppress(NotFoundError):
-        return knowledge.document(name).id
-    return name
 
 
 @with_groups
@@ -185,8 +181,9 @@ def _print_search(answer: StandardsSearchResponse, *, full: bool) -> None:
         marks = [each.metadata.chunk_type.value, *(["normative"] if each.metadata.normative else [])]
         marks += [f"in {each.collection}"] if each.collection else []
         text = f"{each.cut_from}\n…\n{text}" if each.cut_from else text
-        body = "\n\n".join([text, each.source.citation, *_also_in(each)])
-        print_panel(f"{number}. {each.source.section}", body, f"{', '.join(marks)}  {each.score:.2f}")
+        cited = "\n\n".join([each.source.citation, *_also_in(each)])
+        foot = f"{', '.join(marks)}  {each.score:.2f}"
+        print_panel(text, title=f"{number}. {each.source.section}", citation=cited, foot=foot)
         place = f"  document {each.source.document_id}, passage {each.id}"  # not in the frame, which would wrap it
         say(place)
     if answer.results:
@@ -198,7 +195,7 @@ def _print_lookup(answer: LookupResponse) -> None:
     for each in answer.definitions:
         names = ", ".join([each.term, *each.aliases])
         body = "\n\n".join([each.definition, *each.notes, *([f"Source: {each.origin}"] if each.origin else [])])
-        print_panel(names, body, each.source.citation)
+        print_panel(body, title=names, citation=each.source.citation)
     _print_notes(answer)
     if answer.similar_terms:
         say(f"Similar terms: {', '.join(answer.similar_terms)}")

@@ -191,7 +191,7 @@ def _place(locator: EvidenceLocator) -> str:
 
 def _print_read(answer: ReadResponse) -> None:
     for each in answer.passages:
-        print_panel(each.citation, render(each.text), _place(each.locator))
+        print_panel(each.text, citation=each.citation, foot=_place(each.locator))
     if answer.next_cursor:
         say(f"There is more: pass --cursor {answer.next_cursor}.")
 
@@ -261,7 +261,7 @@ def _print_verdict(answer: VerifyQuoteResponse) -> None:
     for page in answer.uncertain:
         say(f"Check page {page.label or page.page} of {page.document_id}: {page.reason}.")
     for place in answer.places:
-        print_panel(place.citation, _quote(place), _place(place.locator))
+        print_panel(_quote(place), citation=place.citation, foot=_place(place.locator))
     say_all(*answer.degraded)
 
 

@@ -61,7 +61,8 @@ def print_results(answer: dict[str, Any]) -> None:
         say(f"Out of date: {', '.join(stale)} (run `pk-mcp refresh`)", "yellow")
     names = ", ".join(about["repositories_searched"]) or "nothing"
     below = f", {about['below_threshold']} below {about['threshold']:g}" if about["below_threshold"] else ""
-    say(f"{about['total_matches']} matches{below} in {names}, {about['query_time_ms']} ms", "dim")
+    found = how_many(about["total_matches"], "match", "matches")
+    say(f"{found}{below} in {names}, {about['query_time_ms']} ms", "dim")
 
 
 def print_status(entries: list[dict[str, Any]]) -> None:
@@ -467,6 +468,8 @@ def remove(options: StoreOptions, name: Name, yes: Yes = False) -> None:
 @with_groups
 def health(options: StoreOptions) -> None:
     """Show as JSON whether the store and the embedding service respond, and how fast.
+
+    Example: pk-mcp health
 
     Exit codes: 0 healthy or degraded, 1 unhealthy, 3 configuration.
     """

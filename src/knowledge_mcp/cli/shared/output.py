@@ -71,11 +71,14 @@ def say_all(*lines: str) -> None:
         say(line)
 
 
-def print_panel(title: str | Text, body: str | Text, foot: str = "") -> None:
-    """Print a text in a frame."""
+def print_panel(body: str | Text, *, title: str = "", citation: str = "", foot: str = "") -> None:
+    """Print a text in a frame, with its citation below it: the frame's own lines cut off what is too long for them."""
     from rich.panel import Panel
 
-    text, heading = (render(each) if isinstance(each, str) else each for each in (body, title))
+    text = render(body) if isinstance(body, str) else body
+    if citation:
+        text.append_text(render(f"\n\n{citation}"))
+    heading = render(title) if title else None
     open_console().print(Panel(text, title=heading, subtitle=render(foot), title_align="left", subtitle_align="right"))
 
 

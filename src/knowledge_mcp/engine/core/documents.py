@@ -72,7 +72,11 @@ def near_ids(store: Store, collections: Iterable[str], document_id: str) -> list
 
 
 _ID = re.compile(r"[a-z0-9_-]+")
-"""What is an id rather than a file name, which has a dot, or a title, which has blanks or capitals."""
+
+
+def can_only_be_an_id(name: str) -> bool:
+    """Return whether a name is no file name, which has a dot, and no title, which has blanks or capitals."""
+    return _ID.fullmatch(name) is not None
 
 
 def one_named(base: Base, name: str) -> str | None:
@@ -80,7 +84,7 @@ def one_named(base: Base, name: str) -> str | None:
 
     All records are read for it, but not for what can only be an id.
     """
-    if _ID.fullmatch(name):
+    if can_only_be_an_id(name):
         return None
     asked = name.casefold()
     found = [

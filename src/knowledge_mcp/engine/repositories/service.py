@@ -132,7 +132,7 @@ class RepositoryService:
         raise NotFoundError(
             f"Repository not found: {name[:200]}",
             details=indexed,
-            suggestion=f"Did you mean '{near[0]}'?" if near else "List the indexed repositories to see their names.",
+            suggestion=f"Did you mean '{near[0]}'?" if near else indexed,
         )
 
     def freshness_of(self, infos: Sequence[RepositoryInfo]) -> list[Freshness]:

@@ -88,7 +88,9 @@ def folded(hits: Sequence[Hit], count: int | None = None) -> list[Hit]:
         shape = Shape(_below_heading(hit.chunk))
         for place, (better, known) in enumerate(kept[:count]):
             if shape.repeats(known):
-                kept[place] = (dataclasses.replace(better, also_in=(*better.also_in, cited(hit).citation)), known)
+                where = f" in collection '{hit.collection}'" if hit.collection != better.collection else ""
+                also_in = (*better.also_in, f"{cited(hit).citation}{where}")
+                kept[place] = (dataclasses.replace(better, also_in=also_in), known)
                 break
         else:
             if count is None or len(kept) <= count:

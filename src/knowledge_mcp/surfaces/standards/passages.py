@@ -239,11 +239,9 @@ def missing_documents(knowledge: Knowledge, document_ids: Sequence[str]) -> list
     missing: list[str] = []
     for name in document_ids:
         try:
-            known = knowledge.document(name).id  # by its file name or title too
-            hint = f" Did you mean {known}?"
+            knowledge.document(name)
         except NotFoundError as exc:
-            known, hint = "", f" {exc.suggestion}" if exc.suggestion.startswith("Did you mean") else ""
-        if known != name:
+            hint = f" {exc.suggestion}" if exc.suggestion.startswith("Did you mean") else ""
             missing.append(f"There is no document '{name[:100]}'.{hint}")
     more = len(missing) - _MOST_MISSING
     return [*missing[:_MOST_MISSING], *([f"{more} more were not found."] if more > 0 else [])]

@@ -19,7 +19,7 @@ DocumentIds = Annotated[
     one_or_list("ids"),
     Field(min_length=1, max_length=50),
     UNSAID,
-    Field(description="Only these documents."),
+    Field(description="Only these documents, by id, file name or title."),
 ]
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from contextlib import suppress
 from typing import Any, TypeVar
 
+from knowledge_mcp.engine.core.documents import can_only_be_an_id
 from knowledge_mcp.engine.core.editions import Editions, edition_of_record
 from knowledge_mcp.model.chunk import Modality
-from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.ingest import SourceStatus
 from knowledge_mcp.model.query import Check, DefinitionHit, RequirementHit, RequirementQuery, SearchMode, SearchQuery
 from knowledge_mcp.ports import Knowledge
@@ -31,6 +33,7 @@ from knowledge_mcp.surfaces.standards.tracing import TRACING_TOOLS
 
 def search(knowledge: Knowledge, request: shapes.StandardsSearchRequest) -> shapes.StandardsSearchResponse:
     """Answer `knowledge_search`."""
+    request = _with_ids(knowledge, request)
     mode = SearchMode.HYBRID if request.use_hybrid else SearchMode.SEMANTIC
     weight = request.hybrid_weight if "hybrid_weight" in request.model_fields_set else None
     query = SearchQuery(request.query, request.n_results, mode, weight, request.filter())
@@ -39,6 +42,7 @@ def search(knowledge: Knowledge, request: shapes.StandardsSearchRequest) -> shap
 
 def keyword_search(knowledge: Knowledge, request: shapes.KeywordSearchRequest) -> shapes.StandardsSearchResponse:
     """Answer `knowledge_keyword_search`."""
+    request = _with_ids(knowledge, request)
     query = SearchQuery(request.query, request.n_results, SearchMode.KEYWORD, filter=request.filter())
     return _answer_search(knowledge, request, query)
 
@@ -130,9 +134,24 @@ def health(knowledge: Knowledge, _: shapes.NoArguments) -> shapes.HealthResponse
 
 
 R = TypeVar("R", bound=Response)
+P = TypeVar("P", bound=shapes.PagedRequest)
 
 _SHELL = 60
 """Tokens of an answer's own names and numbers, about: counted on an answer with all that may stand beside results."""
+
+
+def _with_ids(knowledge: Knowledge, request: P) -> P:
+    """Replace file names and titles of documents in a request by ids; a name without a document stays."""
+    if request.document_id is None or all(map(can_only_be_an_id, request.document_id)):
+        return request
+    return request.model_copy(update={"document_id": [_id_of(knowledge, each) for each in request.document_id]})
+
+
+def _id_of(knowledge: Knowledge, name: str) -> str:
+    if not can_only_be_an_id(name):
+        with suppress(NotFoundError):
+            return knowledge.document(name).id
+    return name
 
 
 def _answer_search(

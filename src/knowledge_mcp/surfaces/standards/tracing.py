@@ -29,6 +29,7 @@ from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import CancelledError, InvalidInputError, NotFoundError
 from knowledge_mcp.model.rights import FULL_RIGHTS, Rights
 from knowledge_mcp.ports import Knowledge
+from knowledge_mcp.support.wording import how_many
 from knowledge_mcp.surfaces.arguments import WHOLE, Text, one_or_list
 from knowledge_mcp.surfaces.checklist import UNRELATED, check_line, summary_of
 from knowledge_mcp.surfaces.comparing import check_against, conflicts_in, standard_of
@@ -446,6 +447,9 @@ def _row(row: CheckRow) -> RowChecked:
 # ---- conflicts
 
 
+_ADVICE = "Advice only: contradictions between differently worded sentences are not found."
+
+
 def conflicts_found(knowledge: Knowledge, request: ConflictsRequest, call: Call | None = None) -> ConflictsResponse:
     """Answer `knowledge_conflicts`."""
     records = knowledge.documents()
@@ -455,7 +459,8 @@ def conflicts_found(knowledge: Knowledge, request: ConflictsRequest, call: Call 
     found = _outcome(knowledge, job_request, chosen, call or Call())
     if isinstance(found, _RunProgress):
         return _still_running(ConflictsResponse, found)
-    message = f"Advice only: contradictions between differently worded sentences are not found. {left_out}".strip()
+    none = "" if found["conflicts"] else f"None found among {how_many(found['compared'], 'requirement')}. "
+    message = f"{none}{_ADVICE} {left_out}".strip()
     pairs = {**found, "conflicts": [each for each in found["conflicts"] if request.kind in {None, each["kind"]}]}
     answer = _page_answer(ConflictsResponse, "conflicts", ConflictPair, pairs, request.cursor, message=message)
     return answer.made_from(each.id for each in chosen)
@@ -463,8 +468,9 @@ def conflicts_found(knowledge: Knowledge, request: ConflictsRequest, call: Call 
 
 def _run_conflicts(knowledge: Knowledge, request: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
     documents: Sequence[str] = request["documents"]
-    found, _ = conflicts_in((read_ingested(knowledge, name) for name in documents), len(documents), progress)
+    found, compared = conflicts_in((read_ingested(knowledge, name) for name in documents), len(documents), progress)
     return {
+        "compared": compared,
         "summary": dict(Counter(each.kind.value for each in found)),
         "conflicts": [_pair(each).sent() for each in found],
     }

@@ -57,6 +57,7 @@ _MarksFile = Annotated[
     typer.Option(
         metavar="FILE",
         help="Import the columns `mark` and `note` of an edited workbook or CSV.",
+        exists=True,
         dir_okay=False,
     ),
 ]
