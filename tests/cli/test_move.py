@@ -359,12 +359,13 @@ def test_a_store_without_collections_says_how_to_make_one(home: Path, knowledge:
 
 def test_a_collection_is_renamed_and_a_taken_name_is_refused(kb: Store, knowledge: Command) -> None:
     fill(kb, documents=1, collection="second")
-    assert "Renamed 'second' to 'third'" in knowledge("collections", "rename", "second", "third").out
+    assert knowledge("collections", "rename", "second", "third").out == "Renamed 'second' to 'third'.\n"
     assert [each.name for each in kb.collections()] == [NAME, "third"]
     done = knowledge("collections", "rename", "third", NAME, "--json")
     assert done.code == 1
     assert loaded(done.out)["error"]["code"] == "invalid_input"
     assert len(kb.open("third").documents()) == 3
+    assert "Next: set QDRANT_COLLECTION=fourth" in knowledge("collections", "rename", NAME, "fourth").out
 
 
 @pytest.mark.parametrize("new", ["a b/../c", "", "-x", "x" * 64, "a\nb"])

@@ -124,11 +124,12 @@ def rename(
 
     Example: knowledge collections rename se_knowledge_base standards-2026
     """
-    with _open_store(options) as (_, store):
+    with _open_store(options) as (settings, store):
         _require_collection(store, name)
         checked_name(new)
         store.rename_collections({name: new})
-        options.tell({"collection": new, "was": name}, f"Renamed '{name}' to '{new}'.")
+        follow = f" Next: set QDRANT_COLLECTION={new}, to go on using it." if name == settings.collection else ""
+        options.tell({"collection": new, "was": name}, f"Renamed '{name}' to '{new}'.{follow}")
 
 
 @app.command(short_help="Remove a collection with all its contents.")
