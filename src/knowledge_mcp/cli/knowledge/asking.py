@@ -32,6 +32,13 @@ EditionOption = Annotated[
     typer.Option(help='Edition to answer from, "all", or a date: "as of 2020-05". Default: the current one.'),
 ]
 
+_TypeOption = Annotated[
+    str | None, typer.Option("--type", help=f"Only documents of this type: {', '.join(DocumentType)}.")
+]
+_ChunkTypeOption = Annotated[
+    str | None, typer.Option("--chunk-type", help=f"Only passages of this type: {', '.join(ChunkType)}.")
+]
+
 
 @with_groups
 def search(
@@ -46,12 +53,8 @@ def search(
         typer.Option(min=0.0, max=1.0, help="Weight of meaning in rank fusion, 0 to 1 (default: see HYBRID_FUSION)."),
     ] = None,
     document: Annotated[list[str] | None, typer.Option(help="Only in this file, title or id; may be repeated.")] = None,
-    document_type: Annotated[
-        str | None, typer.Option("--type", help=f"Only documents of this type: {', '.join(DocumentType)}.")
-    ] = None,
-    chunk_type: Annotated[
-        str | None, typer.Option("--chunk-type", help=f"Only passages of this type: {', '.join(ChunkType)}.")
-    ] = None,
+    document_type: _TypeOption = None,
+    chunk_type: _ChunkTypeOption = None,
     clause: Annotated[str | None, typer.Option(help="Only this clause and its subclauses.")] = None,
     normative: Annotated[
         bool, typer.Option("--normative", help="Only passages that contain mandatory statements.")
