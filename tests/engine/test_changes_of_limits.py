@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from knowledge_mcp.language.quantities.reading import quantities
 from tests.engine.test_changes import compared
 
 WEIGHTY = {"force", "number", "requirement added", "requirement withdrawn", "requirement rewritten"}
@@ -29,6 +30,18 @@ def _changes_in(old: str, new: str) -> list[tuple[str, str, str]]:
         ("It applies from 1 January 2024.", "It applies from January 1, 2024."),
         ("The share is 0.5 of the floor.", "The share is 0,5 of the floor."),
         ("It shall hold twice the rated load.", "It shall hold two times the rated load."),
+        ("At least half of the doors shall close.", "At least 50 % of the doors shall close."),
+        ("No more than 1/3 of the bolts may be loose.", "No more than a third of the bolts may be loose."),
+        ("It shall be registered by 2026-05-01.", "It shall be registered by 1 May 2026."),
+        ("It shall end not later than 2026-05-01.", "It shall end not later than May 1, 2026."),
+        ("The tank shall hold 10,000 l.", "The tank shall hold 10 000 l."),
+        ("The shaft shall be 20 mm +0.1/-0.1 mm.", "The shaft shall be (20 ± 0.1) mm."),
+        ("The shaft shall be 20 mm +0.1 -0.1.", "The shaft shall be 20 mm ± 0.1 mm."),
+        ("Runs of more than 45 m are not permitted.", "Runs shall not exceed 45 m."),
+        ("Smoking is not allowed in the room.", "Smoking is prohibited in the room."),
+        ("Der Tank muss für die Anlage 1.000 l fassen.", "Der Tank muss für die Anlage 1000 l fassen."),
+        ("Es muss mindestens die Hälfte der Türen zufallen.", "Es müssen mindestens 50 % der Türen zufallen."),
+        ("Der Bau muss bis 01.05.2026 gemeldet werden.", "Der Bau muss bis 1. Mai 2026 gemeldet werden."),
         ("Der Spalt darf nicht mehr als 5 mm betragen.", "Der Spalt darf höchstens 5 mm betragen."),
         ("La largeur ne doit pas dépasser 2,5 m.", "La largeur doit être inférieure ou égale à 2,5 m."),
     ],
@@ -57,6 +70,31 @@ def test_the_same_limit_in_other_words_only_changes_words(old: str, new: str) ->
             "It shall end in 2 minutes at each step.",
             ("30 seconds", "2 minutes"),
         ),
+        (
+            "At least half of the doors shall close by themselves.",
+            "At least two thirds of the doors shall close by themselves.",
+            ("half", "two thirds"),
+        ),
+        (
+            "At least half of the doors shall close by themselves.",
+            "At most half of the doors shall close by themselves.",
+            ("At least half", "At most half"),
+        ),
+        (
+            "La moitié des portes de la salle doit se fermer.",
+            "Un tiers des portes de la salle doit se fermer.",
+            ("La moitié", "Un tiers"),
+        ),
+        (
+            "It shall be registered by 2026-05-01.",
+            "It shall be registered by 2026-06-01.",
+            ("2026-05-01", "2026-06-01"),
+        ),
+        (
+            "It shall be open not before 1 May 2026.",
+            "It shall be open not before 2026-06-01.",
+            ("1 May 2026", "2026-06-01"),
+        ),
         ("The fee is EUR 1.500,00 per year.", "The fee is EUR 1.600,00 per year.", ("EUR 1.500,00", "EUR 1.600,00")),
         ("Der Spalt darf 5 mm nicht überschreiten.", "Der Spalt darf 4 mm nicht überschreiten.", ("5 mm", "4 mm")),
         (
@@ -69,6 +107,25 @@ def test_the_same_limit_in_other_words_only_changes_words(old: str, new: str) ->
 def test_another_limit_is_a_number_that_changed(old: str, new: str, found: tuple[str, str]) -> None:
     weighty = [each for each in _changes_in(old, new) if each[0] in WEIGHTY]
     assert weighty == [("number", *found)]
+
+
+def test_a_number_that_may_be_a_thousand_in_english_is_another_number() -> None:
+    assert _changes_in("The gap shall be 1.000 mm.", "The gap shall be 1000 mm.") == [("number", "1.000 mm", "1000 mm")]
+
+
+def test_the_edition_of_a_document_in_iso_notation_is_no_limit() -> None:
+    old, new = "Clients support protocol 2025-06-18.", "Clients support protocol 2025-11-25."
+    assert {name for name, _, _ in _changes_in(old, new)} <= {"words", "reference"}
+
+
+def test_what_need_not_be_done_is_no_requirement() -> None:
+    rule = "Landings need not be lit when the building is closed."
+    assert _changes_in("Each stair is wide.", f"Each stair is wide. {rule}") == [("words", "", rule)]
+
+
+def test_the_upper_half_of_a_thing_is_no_share() -> None:
+    assert not quantities("The upper half of the door shall be glazed.")
+    assert [(each.value, each.unit) for each in quantities("In half of the doors, glass is used.")] == [(50.0, "%")]
 
 
 def test_verbs_that_only_join_a_limit_are_no_other_change() -> None:

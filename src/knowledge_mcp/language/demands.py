@@ -9,8 +9,8 @@ from knowledge_mcp.language.force import Convention
 from knowledge_mcp.language.multilingual.force import forces, masked
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.printed import PLACE_REFERENCE, PrintedMark, mask_places
-from knowledge_mcp.language.quantities.dates import DATE, day_of
-from knowledge_mcp.language.quantities.numerals import VULGAR, Numeral, numerals_in
+from knowledge_mcp.language.quantities.dates import days_in
+from knowledge_mcp.language.quantities.numerals import VULGAR, Numeral, is_ambiguous, numerals_in
 from knowledge_mcp.language.quantities.ratings import ratings_in
 from knowledge_mcp.language.quantities.reading import Quantity
 from knowledge_mcp.language.quantities.units import is_physical, unit_behind
@@ -19,7 +19,7 @@ _NOT = r"(?P<not>\s+not\b|n['’]t\b)?"
 _FORCE = re.compile(
     rf"\b(?:(?P<word>shall|must|should|may(?!\s\d)|can|cannot|will|ought\s+to|need(?=\s+not))\b{_NOT}(?P<only>(?<=[mc]a[yn])\s+only\b)?"
     r"|(?:(?<=\bis )|(?<=\bare )|(?<=\bbe ))(?P<denied>not\s+)?"
-    r"(?P<state>required|recommended|optional|permitted|allowed)\b)",
+    r"(?P<state>required|recommended|optional|permitted|allowed|prohibited|forbidden)\b)",
     re.IGNORECASE,
 )
 _CAPITAL_FORCE = re.compile(
@@ -27,6 +27,8 @@ _CAPITAL_FORCE = re.compile(
     r"(?P<only>(?<=[MC]A[YN])\s+(?:only|ONLY)\b)?"
 )
 _SMALL_FORCE = re.compile(r"\b(?:shall|must|should|may)\b(?:\s+not\b)?")
+DAY = "day"
+"""The beginning of the keys of days."""
 _NORMAL = {
     "must": "shall",
     "required": "shall",
@@ -36,6 +38,16 @@ _NORMAL = {
     "permitted": "may",
     "allowed": "may",
 }
+_OTHER_FORCE = {
+    "required not": "need not",
+    "permitted not": "shall not",
+    "allowed not": "shall not",
+    "prohibited": "shall not",
+    "forbidden": "shall not",
+    "prohibited not": "may",
+    "forbidden not": "may",
+}
+"""States whose denial has another force: what is not required is left free, and what is not permitted is banned."""
 _SIGN = re.compile(r"(?:[<>]=?|[≤≥±~])\s?\Z")
 """A sign before a number that makes it a limit."""
 _TIMES_OF = {"half": "0.5", "twice": "2", "double": "2"}
@@ -58,7 +70,8 @@ def force_words(sentence: str, convention: Convention) -> list[PrintedMark]:
         is_negated = word == "cannot" or bool(parts["not"] or parts.get("denied"))
         plain = "can" if word == "cannot" else _NORMAL.get(word, word)
         manner = " not" if is_negated else " only" if parts["only"] else ""
-        found.append(PrintedMark(f"{plain}{manner}", match.group(), *match.span()))
+        key = _OTHER_FORCE.get(f"{word}{manner}", f"{plain}{manner}")
+        found.append(PrintedMark(key, match.group(), *match.span()))
     if convention.capitals:
         found += [
             PrintedMark(
@@ -77,8 +90,10 @@ def limits(sentence: str, language: str | None = None) -> list[PrintedMark]:
         language: as from `language_of`, None to detect it.
     """
     text = mask_places(sentence)
-    found = [PrintedMark(f"day {day_of(date)}", date[0], *date.span()) for date in DATE.finditer(text)]
-    text = DATE.sub(lambda date: "x" * len(date[0]), text)
+    found: list[PrintedMark] = []
+    for day in days_in(sentence):
+        found.append(PrintedMark(f"{DAY} {day.number}", sentence[day.start : day.end], day.start, day.end))
+        text = f"{text[: day.start]}{'x' * (day.end - day.start)}{text[day.end :]}"
     found += [PrintedMark(_TIMES_OF[match[0].lower()], match[0], *match.span()) for match in _TIMES.finditer(text)]
     marks, language = _list_marks(text), language_of(text) if language is None else language
     for each in numerals_in(text, language):
@@ -126,6 +141,8 @@ def _with_unit(text: str, number: Numeral, language: str | None) -> PrintedMark 
     start = sign.start() if sign else number.start
     other = f"({number.other:.15g})" if number.other is not None else ""
     number_key = f"{number.value:.15g}{other}" if number.is_word else _number_key(text[start : number.end])
+    if not number.is_word and _IN_GROUPS.search(number_key) and not is_ambiguous(number_key, language):
+        number_key = _IN_GROUPS.sub(f"{number.value:.15g}", number_key)
     number_key = number_key if number.is_word else _without_zeros(number_key, number.value, of_all=measures)
     printed = text[number.end : end].strip(" \u00a0\u2009\u202f-")
     is_word = " " in printed or (len(printed) > 3 and printed[1:].isalpha() and printed[1:].islower())
@@ -176,6 +193,8 @@ _FRACTIONS = str.maketrans(
 _POWER = re.compile(r"(?<![\d.,])(?:10|2)[⁻⁰¹²³⁴-⁹]")
 _CURRENT = re.compile(r"(?<=[VA\s])(?P<kind>AC|DC|[ad]\.c\.)(?!\w)", re.IGNORECASE)
 _DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d{1,2}\Z)")
+_IN_GROUPS = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:(?:,\d{3}){1,6}|(?:['’]\d{3}){1,6}|(?:\.\d{3}){1,6})(?![\d.,])")
+"""The digits of a number in groups of three."""
 _DECIMALS = re.compile(r"(?<=\d)(?P<mark>[.,])(?P<part>\d{1,9})\Z")
 _GROUP = 3
 """Digits in a thousands group."""

@@ -11,6 +11,7 @@ from functools import cache, partial
 
 from knowledge_mcp.language.multilingual.places import ENGLISH_PLACES, PLACE_WORDS, PlaceWords
 from knowledge_mcp.language.multilingual.recognition import language_of
+from knowledge_mcp.language.quantities.dates import days_in
 from knowledge_mcp.model.document import BlockKind, Document, Reference, ReferenceKind, Span
 from knowledge_mcp.support.checkpoints import check_each, checkpoint
 
@@ -344,6 +345,8 @@ def _read(match: re.Match[str], clauses: Collection[str], *, counted: bool, owne
 def _is_own(match: re.Match[str], name: str, clauses: Collection[str], *, counted: bool) -> bool:
     """Return whether a number is a clause number, by the words before it and the document's own clauses."""
     first = _target(match[f"{name}_number"], clauses)
+    if first not in clauses and days_in(first):
+        return False
     if name == "see":
         lead = match["lead"] if first.count(".") < 2 else ""
         before = _UNSURE.get(lead) or (None if not lead or _SURE.match(lead) else _ANYTHING)

@@ -316,7 +316,7 @@ def _edited(
     return [*found, *_between(before, after, was, now, numbers, weights)]
 
 
-_FREE = frozenset({"may", "can", "cannot", "permission", "possibility", "possibility not"})
+_FREE = frozenset({"may", "need not", "can", "cannot", "permission", "possibility", "possibility not"})
 """Words of force that are not binding: permissions and possibilities."""
 
 

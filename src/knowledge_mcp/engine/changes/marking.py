@@ -6,23 +6,24 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from knowledge_mcp.engine.changes.clauses import Clause
 from knowledge_mcp.engine.changes.wording import words_and_signs
-from knowledge_mcp.language.demands import force_words, limits
+from knowledge_mcp.language.demands import DAY, force_words, limits
 from knowledge_mcp.language.force import Convention
 from knowledge_mcp.language.multilingual.denial import DENIES_BEHIND
+from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.printed import PrintedMark, places_in
-from knowledge_mcp.language.quantities.bounds import STRICTLY, Bound
-from knowledge_mcp.language.quantities.limits import limits_in
+from knowledge_mcp.language.quantities.bounds import STRICTLY, Bound, limiting
+from knowledge_mcp.language.quantities.limits import limits_set
+from knowledge_mcp.language.quantities.numerals import is_ambiguous
 from knowledge_mcp.language.quantities.reading import Quantity, quantities
 from knowledge_mcp.language.quantities.units import is_physical
 
 MarkedWord = tuple[str, PrintedMark | None]
 """A word as it is compared, and its mark; the word of a mark is its kind, such as `FORCE_KEY`."""
 FORCE_KEY, NUMBER_KEY = "<force>", "<number>"
-_IS_AMBIGUOUS = re.compile(r"[.,]000(?!\d)|\(")
-"""Numbers that have two readings: "1.000" may be a thousand, and "ten (12)" is both."""
 _COUNTED = re.compile(r"\s{0,8}\(?\d{1,3}[.)]\s")
 
 _BEGINNING = re.compile(r"(?<![\w.])")
@@ -77,11 +78,14 @@ def marked_up(
         is_recast: the table has other columns in the other edition; a number alone in a cell is a plain word.
         as_printed: denials and limits are separate.
     """
-    marks = [("<place>", mark) for mark in (*places.within(sentence), *places_in(sentence))]
-    numbers, turned = number_marks(sentence, convention.language_in(sentence) or None, as_printed=as_printed)
+    found, turned = number_marks(sentence, convention.language_in(sentence) or None, as_printed=as_printed)
+    numbers = list(found)
+    days = {mark.end for mark in numbers if mark.key.startswith(DAY)}
+    named = (*places.within(sentence), *places_in(sentence))
+    marks = [("<place>", mark) for mark in named if mark.end not in days]
     denials = [*DENIES_BEHIND.finditer(sentence)]  # searched once: a sentence may have thousands of words of force
     words = force_words(sentence, convention)
-    turning = {behind for limit in turned if (behind := _denying(words, limit)) is not None}
+    turning = {behind for limit in turned if (behind := _denying(sentence, words, limit)) is not None}
     ends = [mark.end for mark in numbers]
     for place, mark in enumerate(words):
         behind = bisect_left(denials, mark.end, key=lambda found: found.start())
@@ -101,30 +105,46 @@ def marked_up(
             marks.append((FORCE_KEY, replace(mark, text=f"{mark.text}{between} {denial[0]}")))
             marks.append(("<not>", PrintedMark("not", denial[0], *denial.span())))
     marks += [(NUMBER_KEY, mark) for mark in numbers if not (is_recast and _is_cell(sentence, mark))]
-    found: list[MarkedWord] = []
+    words_found: list[MarkedWord] = []
     end = 0
     for key, mark in sorted(marks, key=lambda each: each[1].start):
         if mark.start < end:
             continue
-        found += [(word, None) for word in words_and_signs(sentence[end : mark.start])]
-        found.append((key, mark))
+        words_found += [(word, None) for word in words_and_signs(sentence[end : mark.start])]
+        words_found.append((key, mark))
         end = mark.end
-    return found + [(word, None) for word in words_and_signs(sentence[end:])]
+    return words_found + [(word, None) for word in words_and_signs(sentence[end:])]
+
+
+_MOST_READ = 4096
+"""Sentences whose numbers are kept: they are read to pair the sentences of a clause, and then to compare them."""
 
 
 def number_marks(
     sentence: str, language: str | None = None, *, as_printed: bool = False
-) -> tuple[list[PrintedMark], list[Quantity]]:
+) -> tuple[tuple[PrintedMark, ...], tuple[Quantity, ...]]:
     """List the numbers of a sentence with the words that make them limits, and the limits that a denial turns.
 
     Their keys are equal if the limits are: 1.5 m and 1500 mm, "every 12 months" and "annually".
     """
-    marks = limits(sentence, language)
-    printed = quantities(sentence, language)
+    return _number_marks(sentence, language_of(sentence) if language is None else language, as_printed)
+
+
+@lru_cache(_MOST_READ)
+def _number_marks(
+    sentence: str, language: str, as_printed: bool
+) -> tuple[tuple[PrintedMark, ...], tuple[Quantity, ...]]:
+    marks = [_day_mark(sentence, mark) if mark.key.startswith(DAY) else mark for mark in limits(sentence, language)]
+    days = [mark for mark in marks if mark.key.startswith(DAY)]
+    printed = [
+        each
+        for each in quantities(sentence, language)
+        if not any(each.start < day.end and day.start < each.end for day in days)
+    ]
     bounds = {(each.start, each.end, each.value): each.bound for each in printed}
     turned: list[Quantity] = []
     groups: dict[tuple[int, int], list[Quantity]] = {}
-    for each in printed if as_printed else limits_in(sentence, language):
+    for each in printed if as_printed else limits_set(sentence, language, printed):
         is_measured = is_physical(each.unit) or each.recurs
         if is_measured or each.bound is not Bound.EXACT:
             groups.setdefault((each.start, each.end), []).append(each)
@@ -137,19 +157,20 @@ def number_marks(
         if group[0].also is not None:
             last = min(last, first + 1)  # what repeats it in another unit is compared on its own: "36 in. (915 mm)"
         if first < last or group[0].recurs:
-            spans.append((first, last, _limit_mark(sentence, group, marks[first:last])))
+            spans.append((first, last, _limit_mark(sentence, group, marks[first:last], language)))
     taken = {place for first, last, _ in spans for place in range(first, last)}
     marks = [mark for place, mark in enumerate(marks) if place not in taken] + [mark for *_, mark in spans]
-    return sorted(marks, key=lambda mark: mark.start), turned
+    return tuple(sorted(marks, key=lambda mark: mark.start)), tuple(turned)
 
 
-def _limit_mark(sentence: str, group: Sequence[Quantity], inside: Sequence[PrintedMark]) -> PrintedMark:
+def _limit_mark(sentence: str, group: Sequence[Quantity], inside: Sequence[PrintedMark], language: str) -> PrintedMark:
     """Join the number of a limit with the words that make it one.
 
     Args:
         sentence: the text.
         group: the limit, or both limits of a tolerance.
         inside: its numbers as printed.
+        language: of the sentence.
     """
     first = group[0]
     is_measured = is_physical(first.unit) or first.recurs
@@ -157,7 +178,7 @@ def _limit_mark(sentence: str, group: Sequence[Quantity], inside: Sequence[Print
     end = max(first.end if is_whole else 0, inside[-1].end if inside else first.end)
     bound = "" if first.bound is Bound.EXACT else STRICTLY[first.bound] if first.strict else first.bound.value
     bound = "" if len(group) > 1 else bound
-    if not is_measured or any(_IS_AMBIGUOUS.search(mark.key) for mark in inside):
+    if not is_measured or any(is_ambiguous(mark.key, language) for mark in inside):
         value = " ".join(mark.key for mark in inside)
     else:
         current = inside[-1].key.rpartition(first.unit)[2] if inside and first.unit in inside[-1].key else ""
@@ -171,10 +192,30 @@ def _limit_mark(sentence: str, group: Sequence[Quantity], inside: Sequence[Print
     return PrintedMark(f"{bound} {value}", text, first.start, end, unit, counts, bound, limit)
 
 
-def _denying(words: Sequence[PrintedMark], limit: Quantity) -> int | None:
-    """Return the position of the word of force whose denial turns a limit, None if there is none."""
+def _day_mark(sentence: str, day: PrintedMark) -> PrintedMark:
+    """Join a day with the words that make it a limit: "not later than 1 May 2026"."""
+    limited = limiting(sentence[max(0, day.start - _NEAR) : day.start], "", is_measured=False)
+    if not limited.led:
+        return day
+    start = day.start - limited.led
+    bound = limited.bound.value
+    return replace(day, key=f"{day.key} {bound}", start=start, bound=bound, limit=sentence[start : day.end])
+
+
+_APART = re.compile(r"[,;:]|\b(?:and|or|but)\b")
+"""What separates a limit from the verb of another clause."""
+_NEAR = 60
+"""Characters before a day that may make it a limit."""
+
+
+def _denying(sentence: str, words: Sequence[PrintedMark], limit: Quantity) -> int | None:
+    """Return the position of the word of force whose denial turns a limit, None if there is none.
+
+    It is the one before it, or else the one behind: "more than 45 m is not permitted".
+    """
     before = bisect_left(words, limit.end, key=lambda word: word.start) - 1
-    near = (before, before + 1) if limit.settled else (before,)
+    is_subject = before + 1 < len(words) and not _APART.search(sentence, limit.end, words[before + 1].start)
+    near = (before, before + 1) if limit.settled or is_subject else (before,)
     return next((place for place in near if 0 <= place < len(words) and words[place].key.endswith(" not")), None)
 
 

@@ -22,7 +22,7 @@ from knowledge_mcp.language.force import RANK, Convention, Force, detect_convent
 from knowledge_mcp.language.multilingual.denial import DENIES_BEFORE, DENIES_BEHIND
 from knowledge_mcp.language.printed import note_mark_places, places_in
 from knowledge_mcp.language.quantities.bounds import Bound
-from knowledge_mcp.language.quantities.dates import DATE, day_of
+from knowledge_mcp.language.quantities.dates import Day, days_in
 from knowledge_mcp.language.quantities.limits import denied
 from knowledge_mcp.language.quantities.ratings import is_exclusive, ratings_in
 from knowledge_mcp.language.quantities.reading import Quantity, quantities
@@ -287,7 +287,7 @@ def _demands(place: int, item: TraceItem, terms: Terms, convention: Convention) 
         if len(text) > _LONGEST:
             continue
         blank = [match.span() for match in (OWN_LABEL.match(text),) if match]
-        dates = [_date(each) for each in DATE.finditer(text)]
+        dates = [_date(text, each) for each in days_in(text)]
         blank += [(each.start, each.end) for each in dates]
         begun = min((force.end for force in forces), default=0)
         ratings = list(ratings_in(text))
@@ -335,8 +335,9 @@ def _figures(text: str, printed: Sequence[Quantity], blank: Sequence[tuple[int, 
             yield found[0].lower()
 
 
-def _date(found: re.Match[str]) -> Quantity:
-    return Quantity(day_of(found), _DAY, Bound.EXACT, *found.span(), " ".join(found[0].split()))
+def _date(text: str, day: Day) -> Quantity:
+    printed = " ".join(text[day.start : day.end].split())
+    return Quantity(day.number, _DAY, Bound.EXACT, day.start, day.end, printed)
 
 
 def _subject(text: str, own_id: str, limits: Sequence[Quantity], forces: Sequence[Force]) -> str:

@@ -1,8 +1,9 @@
-"""Days with the name of a month in English, German, French and Spanish."""
+"""Days in English, German, French and Spanish: with the name of a month, or in digits."""
 
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 _MONTH_NAMES = (
     "january januar jänner janvier enero",
@@ -28,7 +29,46 @@ DATE = re.compile(
 """A day with its month and year."""
 
 
-def day_of(date: re.Match[str]) -> int:
-    """Return a number for a match of `DATE`: equal for the same day, greater for a later one."""
-    year, day = date["year"] or date["third"], date["day"] or date["second"]
-    return (int(year) * 12 + _MONTH_OF[(date["month"] or date["first"]).lower()]) * 100 + int(day)
+_IN_DIGITS = re.compile(
+    r"(?<![\w.-])(?:(?P<iso>\d{4})-(?P<iso_month>0[1-9]|1[0-2])-(?P<iso_day>[0-2]\d|3[01])(?![\w-])"
+    r"|(?P<day>0?[1-9]|[12]\d|3[01])\.(?P<month>0?[1-9]|1[0-2])\.(?P<year>(?:19|20)\d{2})(?!\w|\.\d))"
+)
+_BY_TIME = re.compile(
+    r"(?:\b(?:by|before|after|until|till|from|on|since|than|between|bis|ab|vor|nach|am|seit|zum|dem|le|au|du|el|del|al"
+    r"|hasta|desde)|\d{4}-\d\d-\d\d (?:to|and|until|bis|und|au|et|y)) \Z",
+    re.IGNORECASE,
+)
+"""Words before a day in ISO notation; without them it is mostly the edition of a document."""
+_SEEN = 20
+"""Characters before a day that are read; the longest words of time are shorter."""
+
+
+class Day(NamedTuple):
+    """A day in a text.
+
+    Attributes:
+        number: equal for the same day, greater for a later one.
+        start, end: offsets in the text.
+    """
+
+    number: int
+    start: int
+    end: int
+
+
+def days_in(text: str) -> list[Day]:
+    """List the days of a text in order: "1 May 2026", "01.05.2026", "before 2026-05-01"."""
+    found: list[Day] = []
+    for date in DATE.finditer(text):
+        year, day = date["year"] or date["third"], date["day"] or date["second"]
+        found.append(_day(date, year, _MONTH_OF[(date["month"] or date["first"]).lower()], day))
+    for date in _IN_DIGITS.finditer(text):
+        if date["year"]:
+            found.append(_day(date, date["year"], int(date["month"]), date["day"]))
+        elif _BY_TIME.search(text, max(0, date.start() - _SEEN), date.start()):
+            found.append(_day(date, date["iso"], int(date["iso_month"]), date["iso_day"]))
+    return sorted(found, key=lambda each: each.start)
+
+
+def _day(date: re.Match[str], year: str, month: int, day: str) -> Day:
+    return Day((int(year) * 12 + month) * 100 + int(day), *date.span())

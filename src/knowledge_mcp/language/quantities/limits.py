@@ -101,9 +101,14 @@ def limits_in(sentence: str, language: str | None = None) -> tuple[Quantity, ...
     The arguments are those of `quantities`.
     """
     language = language_of(sentence) if language is None else language
+    return limits_set(sentence, language, quantities(sentence, language))
+
+
+def limits_set(sentence: str, language: str, printed: Sequence[Quantity]) -> tuple[Quantity, ...]:
+    """List the limits that a sentence sets, if its `quantities` and its language are known."""
     convention = replace(PLAIN, language=language) if language in FORCEFUL else PLAIN
     forces = forces_of(sentence, convention)
-    found = denied(sentence, forces, quantities(sentence, language))[1]
+    found = denied(sentence, forces, printed)[1]
     return tuple(_of_choices(sentence, [each for each in found if not _is_free(sentence, each, forces)]))
 
 

@@ -56,6 +56,41 @@ _ELSEWHERE: Mapping[str, Mapping[str, float]] = {
     ),
 }
 """Numbers below a hundred, which standards and laws in these languages print as words."""
+
+
+def _parts_in_words(counts: str, parts: str, half: str) -> dict[str, float]:
+    """Map parts of a whole in words: "zwei drittel".
+
+    Args:
+        counts: words for how many, with their values.
+        parts: words for one and for several parts, with their number in the whole.
+        half: the words for one half.
+    """
+    many, few = (
+        {word: int(value) for word, value in zip(each[::2], each[1::2], strict=True)}
+        for each in (counts.split(), parts.split())
+    )
+    found = {f"{one} {part}": many[one] / few[part] for one in many for part in few if many[one] < few[part]}
+    return found | dict.fromkeys(half.split("|"), 0.5)
+
+
+_PARTS_ELSEWHERE: Mapping[str, Mapping[str, float]] = {
+    "de": _parts_in_words(
+        "ein 1 einem 1 eines 1 zwei 2 drei 3 vier 4 fünf 5",
+        "drittel 3 drittels 3 dritteln 3 viertel 4 viertels 4 vierteln 4 fünftel 5 fünfteln 5 sechstel 6 achtel 8"
+        " zehntel 10",
+        "die hälfte|der hälfte",
+    ),
+    "fr": _parts_in_words(
+        "un 1 deux 2 trois 3 quatre 4", "tiers 3 quart 4 quarts 4 cinquième 5 cinquièmes 5 dixième 10", "la moitié"
+    ),
+    "es": _parts_in_words(
+        "un 1 dos 2 tres 3 cuatro 4", "tercio 3 tercios 3 cuarto 4 cuartos 4 quinto 5 quintos 5 décimo 10", "la mitad"
+    ),
+}
+_SPELLED_ELSEWHERE = {
+    language: {**_ELSEWHERE.get(language, {}), **parts} for language, parts in _PARTS_ELSEWHERE.items()
+}
 _GERMAN: Mapping[str, float] = {
     word: float(place)
     for place, word in enumerate(
@@ -129,15 +164,24 @@ _ONE_ELSEWHERE = {
         rf"(?<![\w-])(?:{'|'.join(sorted(words, key=len, reverse=True))})(?![\w-]|\s(?:cents?|cientos|mil\w*)\b)",
         re.IGNORECASE,
     )
-    for language, words in _ELSEWHERE.items()
+    for language, words in _SPELLED_ELSEWHERE.items()
 }
 _AND_A_HALF = re.compile(r"\s(?:and\s)?(?:a|one)[\s-]half\b", re.IGNORECASE)
 _FRACTION = re.compile(
     r"\b(?P<over>one|two|three|five|seven)(?:[ -](?P<under>halves|thirds|quarters|fourths|fifths|sixths|eighths|tenths)"
     r"|(?:-|[ ](?=\w{4,7}\sof\b))(?P<single>half|third|quarter|fourth|fifth|sixth|eighth|tenth))\b(?!-)"
-    r"|\bhalf\san?(?=\s)",
+    r"|\bhalf\san?(?=\s)|\ban?\s(?P<part>half|third|quarter|fourth|fifth|sixth|eighth|tenth)(?=\sof\b)"
+    r"|\b(?P<bare>half)(?=\s(?:of|the|all|its|their)\b)",
     re.IGNORECASE,
 )
+_BEFORE_HALF = re.compile(
+    r"(?:\A|[.,;:(]\s?|\b(?:least|most|than|only|about|approximately|nearly|exceed(?:s|ing)?|by|to|of|for|at|in|on|with|over"
+    r"|under|above|below|and|or|is|are|be|was|were)\s)\Z",
+    re.IGNORECASE,
+)
+"""What precedes "half of" if it is a number: "the upper half of" is a place."""
+_LONGEST_BEFORE = 14
+"""Characters before "half" that are read; the longest word in `_BEFORE_HALF` is shorter."""
 
 
 _COMMA_PARTS = frozenset({"da", "de", "es", "fi", "fr", "it", "nl", "no", "pt", "ru", "sv"})
@@ -147,6 +191,17 @@ _GROUPED = re.compile(rf"{_BY_POINTS}(?![\d.]\d|\d)")
 _GROUPED_WITH_PART = re.compile(rf"{_BY_POINTS}(?=,\d{{1,2}}(?![\d.,]))")
 """A number that is grouped by points in any language: "1.500,00"."""
 _PART_OF_THREE = re.compile(r"(?<=\d),(?=\d{3}(?![\d.]\d|\d|,\d))")
+
+
+def is_ambiguous(printed: str, language: str | None) -> bool:
+    """Return whether a number has two readings: "1.000" in English, "1,000" in German.
+
+    So has one in words and digits that differ: "ten (12)".
+    """
+    return "(" in printed or _ZEROS_BEHIND["," if language in _COMMA_PARTS else "."].search(printed) is not None
+
+
+_ZEROS_BEHIND = {sign: re.compile(rf"{re.escape(sign)}000(?!\d)") for sign in ",."}
 
 
 class Numeral(NamedTuple):
@@ -217,7 +272,9 @@ def _of_digits(match: re.Match[str], text: str) -> Numeral:
 
 def _of_letters(text: str, language: str | None) -> Iterator[Numeral]:
     for match in _FRACTION.finditer(text):
-        under = (match["under"] or match["single"] or "half").lower().removesuffix("s")
+        if match["bare"] and not _BEFORE_HALF.search(text, max(0, match.start() - _LONGEST_BEFORE), match.start()):
+            continue
+        under = (match["under"] or match["single"] or match["part"] or "half").lower().removesuffix("s")
         over = _WORDS[match["over"].lower()] if match["over"] else 1.0
         yield Numeral(*match.span(), over / _PARTS[under], is_word=True)
     for match in _IN_WORDS.finditer(text):
@@ -227,7 +284,7 @@ def _of_letters(text: str, language: str | None) -> Iterator[Numeral]:
     yield from map(_of_german, _IN_GERMAN.finditer(text)) if language == "de" else ()
     elsewhere = _ONE_ELSEWHERE.get(language or "")
     for match in elsewhere.finditer(text) if elsewhere else ():
-        yield Numeral(*match.span(), _ELSEWHERE[language or ""][match.group().lower()], is_word=True)
+        yield Numeral(*match.span(), _SPELLED_ELSEWHERE[language or ""][match.group().lower()], is_word=True)
 
 
 def _of_german(match: re.Match[str]) -> Numeral:

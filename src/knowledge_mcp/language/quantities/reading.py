@@ -21,7 +21,7 @@ from knowledge_mcp.language.quantities.bounds import (
 )
 from knowledge_mcp.language.quantities.intervals import intervals_in, repeated
 from knowledge_mcp.language.quantities.numerals import Numeral, numerals_in
-from knowledge_mcp.language.quantities.units import RATIO, is_physical, unit_behind
+from knowledge_mcp.language.quantities.units import RATIO, PrintedUnit, is_physical, unit_behind
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +94,11 @@ _LISTED = re.compile(r"\s(?:and|or|und|oder|et|ou|y|o)\s\Z")
 """Words between two numbers that have one limit: "not exceed 5 mg/l as a mean and 9 mg/l"."""
 _COMMA = re.compile(r",\s{1,2}")
 _TIMES = re.compile(r"\s{0,2}[x×]\s{0,2}|\s(?:by|mal|par|por)\s", re.IGNORECASE)
+_OF_WHOLE = re.compile(
+    r"\s(?:of\s(?!an?\b|\d)|(?:(?<=half\s)(?:the|all|its|their)|der|des|aller|von|ihrer|seiner|dieser|du|de|d['’]|del)\b)",
+    re.IGNORECASE,
+)
+"""What follows a share: "two thirds of the seats", "half the seats"."""
 _CURRENT = r"(?:\s?(?:[AD]C|[ad]\.c\.))?"
 _TOLERANCE = re.compile(rf"{_CURRENT}\s?(?:±|\+/[-−–]|plus or minus|plus ou moins|más o menos)\s?")
 _SIGNED = re.compile(rf"{_CURRENT}\s?\(?(?P<sign>[+\-−–])")
@@ -331,6 +336,8 @@ def _measured(sentence: str, language: str | None) -> list[_Measured]:
         closed = sentence.startswith(")", one.end) and _IN_BRACKETS.search(sentence, max(0, one.end - 50), one.end)
         end = one.end + 1 if closed else one.end
         unit = unit_behind(sentence, end, language, one.money)
+        if not is_physical(unit.base) and 0.0 < one.value < 1.0 and _OF_WHOLE.match(sentence, end):
+            unit = PrintedUnit(end, "%", 100.0)
         if unit.base in {"°C", "°F"} and (minus := _MINUS.search(sentence, max(0, one.start - _BEHIND), one.start)):
             one = one._replace(start=minus.start(), value=-one.value)
         mark = sentence[end : unit.end].strip(" \u00a0\u2009\u202f-")
