@@ -42,6 +42,13 @@ from knowledge_mcp.engine.changes.sentences import (
     without_sentences,
     word_weights,
 )
+from knowledge_mcp.engine.changes.standing import (
+    STANDINGS,
+    changed_standing,
+    demanded_items,
+    introduces,
+    is_denied_otherwise,
+)
 from knowledge_mcp.engine.changes.wording import plain, words_and_signs, words_of
 from knowledge_mcp.engine.core.designations import Designation, designation_of
 from knowledge_mcp.language.demands import force_words
@@ -199,10 +206,6 @@ class _Own:
     designations: frozenset[Designation]
 
 
-STANDINGS = ("normative", "informative")
-"""The two states of a clause; only a normative one has requirements."""
-
-
 def _standing(links: Sequence[ClauseLink]) -> Iterator[tuple[int, TextChange]]:
     """Yield that a clause became normative or informative, with the index of its link; once for all below it."""
     joined = {
@@ -263,14 +266,18 @@ def _inside(
     if len(olds) == len(news) == 1 and olds[0].number == news[0].number and heading_identifier(olds[0].number):
         pairs = _with_rewritten(pairs, _stated(texts, convention), _stated(others, convention))
     counting = counted_on(pairs, texts, others)
+    demanded = _demanded_alone(pairs, texts, others, convention)
+    is_informative = all(each.informative for each in (*olds, *news))
     for left, right in (pair for pair in pairs if pair not in counting):
         ones, theirs = [texts[at] for at in left], [others[at] for at in right]
         home = _home(group, before[left[0]][1] if left else None, after[right[0]][1] if right else None)
         if left and right:
             is_sure = known.has(before[left[0]][1], after[right[0]][1])
             found = _edited(ones, theirs, convention, places, numbers, ALL_ALIKE if is_sure else weights)
+            found += [] if is_informative else _turned(ones, theirs, found)
         else:
-            found = [_alone(" ".join(ones), " ".join(theirs), convention)]
+            is_item = (left, right) in demanded
+            found = [_alone(" ".join(ones), " ".join(theirs), convention, is_item=is_item)]
         yield from ((home, change) for change in found if not reported.has(change))
 
 
@@ -320,9 +327,36 @@ _FREE = frozenset({"may", "need not", "can", "cannot", "permission", "possibilit
 """Words of force that are not binding: permissions and possibilities."""
 
 
-def _alone(one: str, other: str, convention: Convention) -> TextChange:
-    """Report a sentence that was added or removed; the other text is empty."""
-    kind = ("added" if other else "withdrawn") if _obliges(one or other, convention) else ""
+def _demanded_alone(
+    pairs: Sequence[PlacePair], texts: Sequence[str], others: Sequence[str], convention: Convention
+) -> set[PlacePair]:
+    """Find the items without counterpart of lists whose binding introduction is in both editions."""
+    found: set[PlacePair] = set()
+    for side, sentences in enumerate((texts, others)):
+        items = demanded_items(sentences, lambda text: _obliges(text, convention))
+        alone = [pair for pair in pairs if not pair[1 - side]]
+        places = {at for pair in alone for at in pair[side]}
+        found |= {pair for pair in alone if any(items.get(at, at) not in places for at in pair[side])}
+    return found
+
+
+def _turned(ones: Sequence[str], theirs: Sequence[str], found: Sequence[TextChange]) -> list[TextChange]:
+    """Report a note that became normative, or the reverse, unless a change of its force says so."""
+    states = changed_standing(ones[0], theirs[0])
+    if states is None or any(each.kind is ChangeType.FORCE or each.requirement for each in found):
+        return []
+    return [TextChange(ChangeType.FORCE, *states, " ".join(ones), " ".join(theirs))]
+
+
+def _alone(one: str, other: str, convention: Convention, *, is_item: bool = False) -> TextChange:
+    """Report a sentence that was added or removed; the other text is empty.
+
+    Args:
+        one, other: the sentence, and an empty text.
+        convention: how its document marks force.
+        is_item: a binding sentence before it demands it.
+    """
+    kind = ("added" if other else "withdrawn") if is_item or _obliges(one or other, convention) else ""
     return TextChange(ChangeType.WORDS, one, other, one, other, kind)
 
 
@@ -400,7 +434,8 @@ class _Relations:
     ) -> None:
         found: dict[str, tuple[set[int], set[int]]] = {}
         for side, texts, clauses in ((0, before, olds), (1, after, news)):
-            for text, index in (*texts, *((f"# {plain(each.heading)}", each.index) for each in clauses)):
+            own = [each for each in texts if not introduces(each[0])]  # "The following applies:" shows nothing
+            for text, index in (*own, *((f"# {plain(each.heading)}", each.index) for each in clauses)):
                 found.setdefault(text, (set(), set()))[side].add(index)
         self._pairs = {(one, other) for ones, others in found.values() for one in ones for other in others}
 
@@ -473,7 +508,10 @@ def _between(
         rest, other_rest = ([word for word in side if not NAMED.fullmatch(word)] for side in (rest, other_rest))
     if any(each.kind is ChangeType.NUMBER for each in found):  # "not exceed 5 mm" and "be at most 4 mm"
         rest, other_rest = ([word for word in side if word not in _COPULAS] for side in (rest, other_rest))
-    if rest != other_rest or (not found and _redirected(one, numbers) != words_and_signs(without_note_marks(other))):
+    is_bound = all(_binding(marks_of(side, FORCE_KEY)) for side in (before, after))
+    if is_bound and not any(each.kind is ChangeType.FORCE for each in found) and is_denied_otherwise(ours, theirs):
+        yield TextChange(ChangeType.FORCE, *_parted(one, other), one, other)
+    elif rest != other_rest or (not found and _redirected(one, numbers) != words_and_signs(without_note_marks(other))):
         yield TextChange(ChangeType.WORDS, *_parted(one, other), one, other)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from knowledge_mcp.engine.changes.differences import STANDINGS, ChangeType, ClauseChange
+from knowledge_mcp.engine.changes.differences import ChangeType, ClauseChange
 from knowledge_mcp.engine.changes.sentences import ALL_ALIKE, Weights, pair_sentences, sentences_of
+from knowledge_mcp.engine.changes.standing import STANDINGS
 from knowledge_mcp.support.matching import BoundedMatcher
 
 Marked = tuple[tuple[str, bool], ...]
@@ -25,7 +26,7 @@ def side_by_side(change: ClauseChange, weights: Weights = ALL_ALIKE) -> Iterator
         before if new is None else (), after if old is None else (), set(before) & set(after)
     )
     for each in change.changes:
-        if {each.before, each.after} == set(STANDINGS):
+        if {each.before, each.after} == set(STANDINGS) and new is not None and each.new_text == new.label:
             yield ((each.before, True),), ((each.after, True),)
         if each.kind is ChangeType.PROPERTY:
             yield _marked_words(each.old_text, each.new_text)

@@ -1,0 +1,80 @@
+"""What a sentence demands beyond its own words of force: as a note, as an item of a list, or by a denial inside it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from knowledge_mcp.language.openings import opening_of
+from knowledge_mcp.language.requirements.opposites import OPPOSITES
+from knowledge_mcp.model.document import BlockKind
+
+STANDINGS = ("normative", "informative")
+"""The two states of a text; only a normative one has requirements."""
+
+
+def changed_standing(one: str, other: str) -> tuple[str, str] | None:
+    """Return the states of two sentences if one is a note or an example and the other is not, otherwise None."""
+    are_notes = (_is_note(one), _is_note(other))
+    return None if are_notes[0] is are_notes[1] else (STANDINGS[are_notes[0]], STANDINGS[are_notes[1]])
+
+
+def _is_note(text: str) -> bool:
+    opening = opening_of(text)
+    return opening is not None and opening.kind in {BlockKind.NOTE, BlockKind.EXAMPLE}
+
+
+def demanded_items(texts: Sequence[str], obliges: Callable[[str], bool]) -> dict[int, int]:
+    """Map the items that a binding sentence introduces, "The pump shall have:", to this sentence, by position.
+
+    Args:
+        texts: the sentences of a clause, in order.
+        obliges: whether a sentence has a binding word of force.
+    """
+    found: dict[int, int] = {}
+    lead: int | None = None
+    for place, text in enumerate(texts):
+        opening = opening_of(text)
+        is_item = opening is not None and opening.kind is BlockKind.LIST_ITEM
+        if is_item and lead is not None:
+            found[place] = lead
+        elif not is_item:
+            lead = place if introduces(text) and obliges(text) else None
+    return found
+
+
+def introduces(text: str) -> bool:
+    """Return whether a sentence introduces what follows it."""
+    return text.endswith(":")
+
+
+_NOT = frozenset("not never t nicht nie niemals pas jamais no nunca".split())
+"""Words that deny a verb; "t" is left of "don't"."""
+_ALSO_DENIES = frozenset(
+    "none nothing nobody neither nor without unless except kein keine keinen keinem keiner keines ohne außer aucun"
+    " aucune sans sauf sin ningún ninguna salvo excepto".split()
+)
+"""Other words with a denial in them, by which "if it is not" becomes "unless it is"."""
+_PREFIX = re.compile(r"(?:un|in|im|ir|il|dis|non)(?P<word>[^\W\d_]{3,30})")
+
+
+def is_denied_otherwise(before: Counter[str], after: Counter[str]) -> bool:
+    """Return whether one of two sentences denies what the other says: "does not open", "opens".
+
+    A denial that other words replace is none: "not locked" and "unlocked", "if it is not" and "unless it is".
+
+    Args:
+        before, after: the words of both without words of force and limits.
+    """
+    lost, gained = before - after, after - before
+    changed = lost + gained
+    denials = sum(count for word, count in changed.items() if word in _NOT)
+    others = sum(count for word, count in changed.items() if word in _ALSO_DENIES)
+    opposed = {
+        pair for pair in OPPOSITES if any(word in lost for word in pair) and any(word in gained for word in pair)
+    }
+    for words, theirs in ((lost, gained), (gained, lost)):
+        prefixed = [found for found in map(_PREFIX.fullmatch, words) if found and found["word"] in theirs]
+        opposed |= {frozenset((found[0], found["word"])) for found in prefixed}
+    return denials > 0 and (denials + others + len(opposed)) % 2 == 1
