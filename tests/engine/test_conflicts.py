@@ -50,6 +50,12 @@ def kinds(*texts: str) -> list[str]:
             "contradiction",
         ),
         ("The key shall have at least 8 letters.", "The key shall not have at least 8 letters.", "contradiction"),
+        ("The cable shall be laid in the floor.", "The cable shall never be laid in the floor.", "contradiction"),
+        ("The report shall be sent by 1 May 2026.", "The report shall be sent by 2026-06-01.", "limit"),
+        ("The report shall be sent by 1 May 2026.", "The report shall be sent by 2026-05-01.", "duplicate"),
+        ("The hall shall be kept at 20 °C ± 2 °C.", "The hall shall be kept at 24 °C to 26 °C.", "limit"),
+        ("At least half of the doors shall be red.", "At most 40 % of the doors shall be red.", "limit"),
+        ("A guest may wait at most 5 s at the gate.", "A guest shall wait at least 9 s at the gate.", "limit"),
         ("The scan shall take no longer than 5 s.", "The scan shall not take no longer than 5 s.", "contradiction"),
         ("The reply _MUST_ hold the header.", "The reply _MUST NOT_ hold the header.", "contradiction"),
         ("The reply _MUST_ hold the header.", "The reply shall hold a header.", "duplicate"),
@@ -297,3 +303,7 @@ def test_another_degree_of_protection_or_kind_of_current_goes_against_the_first(
     assert kinds(pipes.format("DN 50"), pipes.format("DN 80")) == []
     pipe = "The pipes of the station that lead to the well shall be of size {}."
     assert kinds(pipe.format("DN 50"), pipe.format("DN 80")) == ["limit"]
+
+
+def test_what_permits_more_than_is_required_is_no_conflict() -> None:
+    assert not kinds("A guest may wait at most 9 s at the gate.", "A guest shall wait at least 5 s at the gate.")

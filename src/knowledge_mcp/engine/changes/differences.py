@@ -43,11 +43,11 @@ from knowledge_mcp.engine.changes.sentences import (
     word_weights,
 )
 from knowledge_mcp.engine.changes.standing import (
-    STANDINGS,
     changed_standing,
-    demanded_items,
+    demanded_alone,
     introduces,
     is_denied_otherwise,
+    turned_clauses,
 )
 from knowledge_mcp.engine.changes.wording import plain, words_and_signs, words_of
 from knowledge_mcp.engine.core.designations import Designation, designation_of
@@ -143,8 +143,8 @@ def changes_of(links: Sequence[ClauseLink], old: Edition, new: Edition) -> list[
     for group in check_each(_together(links)):
         for place, change in _inside([(place, links[place]) for place in group], both, numbers, weights, own):
             found.setdefault(place, []).append(change)
-    for place, change in _standing(links):
-        found.setdefault(place, []).append(change)
+    for place, *turned in turned_clauses(links):
+        found.setdefault(place, []).append(TextChange(ChangeType.FORCE, *turned))
     for place, before, after, *texts in changed_properties(links):
         found.setdefault(place, []).append(TextChange(ChangeType.PROPERTY, before, after, *texts))
     _ignore_moved(found)
@@ -206,21 +206,6 @@ class _Own:
     designations: frozenset[Designation]
 
 
-def _standing(links: Sequence[ClauseLink]) -> Iterator[tuple[int, TextChange]]:
-    """Yield that a clause became normative or informative, with the index of its link; once for all below it."""
-    joined = {
-        link.old.index: (place, link.old, link.new)
-        for place, link in enumerate(links)
-        if link.old and link.new and link.kind not in {LinkKind.SPLIT, LinkKind.MERGED}
-    }
-    turned = {index for index, (_, old, new) in joined.items() if old.informative is not new.informative}
-    for index in turned:
-        place, old, new = joined[index]
-        if old.parent not in turned or joined[old.parent][2].index != new.parent:
-            was, now = (STANDINGS[each.informative] for each in (old, new))
-            yield place, TextChange(ChangeType.FORCE, was, now, old.label, new.label)
-
-
 def _common(old: Convention, new: Convention) -> Convention:
     """Return one convention for both editions: only capitals count if both write them so."""
     return replace(new, capitals=old.capitals and new.capitals, language=old.language or new.language)
@@ -266,7 +251,7 @@ def _inside(
     if len(olds) == len(news) == 1 and olds[0].number == news[0].number and heading_identifier(olds[0].number):
         pairs = _with_rewritten(pairs, _stated(texts, convention), _stated(others, convention))
     counting = counted_on(pairs, texts, others)
-    demanded = _demanded_alone(pairs, texts, others, convention)
+    demanded = demanded_alone(pairs, texts, others, lambda text: _obliges(text, convention))
     is_informative = all(each.informative for each in (*olds, *news))
     for left, right in (pair for pair in pairs if pair not in counting):
         ones, theirs = [texts[at] for at in left], [others[at] for at in right]
@@ -325,19 +310,6 @@ def _edited(
 
 _FREE = frozenset({"may", "need not", "can", "cannot", "permission", "possibility", "possibility not"})
 """Words of force that are not binding: permissions and possibilities."""
-
-
-def _demanded_alone(
-    pairs: Sequence[PlacePair], texts: Sequence[str], others: Sequence[str], convention: Convention
-) -> set[PlacePair]:
-    """Find the items without counterpart of lists whose binding introduction is in both editions."""
-    found: set[PlacePair] = set()
-    for side, sentences in enumerate((texts, others)):
-        items = demanded_items(sentences, lambda text: _obliges(text, convention))
-        alone = [pair for pair in pairs if not pair[1 - side]]
-        places = {at for pair in alone for at in pair[side]}
-        found |= {pair for pair in alone if any(items.get(at, at) not in places for at in pair[side])}
-    return found
 
 
 def _turned(ones: Sequence[str], theirs: Sequence[str], found: Sequence[TextChange]) -> list[TextChange]:

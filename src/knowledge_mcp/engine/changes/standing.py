@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+from knowledge_mcp.engine.changes.aligning import ClauseLink, LinkKind
+from knowledge_mcp.engine.changes.sentences import PlacePair
 from knowledge_mcp.language.openings import opening_of
 from knowledge_mcp.language.requirements.opposites import OPPOSITES
 from knowledge_mcp.model.document import BlockKind
@@ -18,6 +20,20 @@ def changed_standing(one: str, other: str) -> tuple[str, str] | None:
     """Return the states of two sentences if one is a note or an example and the other is not, otherwise None."""
     are_notes = (_is_note(one), _is_note(other))
     return None if are_notes[0] is are_notes[1] else (STANDINGS[are_notes[0]], STANDINGS[are_notes[1]])
+
+
+def turned_clauses(links: Sequence[ClauseLink]) -> Iterator[tuple[int, str, str, str, str]]:
+    """Yield the clauses that became normative or informative, once for all below: index of the link, states, labels."""
+    joined = {
+        link.old.index: (place, link.old, link.new)
+        for place, link in enumerate(links)
+        if link.old and link.new and link.kind not in {LinkKind.SPLIT, LinkKind.MERGED}
+    }
+    turned = {index for index, (_, old, new) in joined.items() if old.informative is not new.informative}
+    for index in turned:
+        place, old, new = joined[index]
+        if old.parent not in turned or joined[old.parent][2].index != new.parent:
+            yield place, STANDINGS[old.informative], STANDINGS[new.informative], old.label, new.label
 
 
 def _is_note(text: str) -> bool:
@@ -41,6 +57,19 @@ def demanded_items(texts: Sequence[str], obliges: Callable[[str], bool]) -> dict
             found[place] = lead
         elif not is_item:
             lead = place if introduces(text) and obliges(text) else None
+    return found
+
+
+def demanded_alone(
+    pairs: Sequence[PlacePair], texts: Sequence[str], others: Sequence[str], obliges: Callable[[str], bool]
+) -> set[PlacePair]:
+    """Find the items without counterpart of lists whose binding introduction is in both editions."""
+    found: set[PlacePair] = set()
+    for side, sentences in enumerate((texts, others)):
+        items = demanded_items(sentences, obliges)
+        alone = [pair for pair in pairs if not pair[1 - side]]
+        places = {at for pair in alone for at in pair[side]}
+        found |= {pair for pair in alone if any(items.get(at, at) not in places for at in pair[side])}
     return found
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from knowledge_mcp.engine.tracing.containing import ContainedBags
+from knowledge_mcp.engine.tracing.differing_limits import BETWEEN_ENDS, DAY, differing_limit, permits_too_little
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.language.demands import OWN_LABEL, without_limits
 from knowledge_mcp.language.force import RANK, Convention, Force, detect_convention, forces_of
@@ -49,8 +50,6 @@ _REPORTED_EVERY = 1000
 _FEWEST_WORDS = 3
 """A subject, a verb and an object; fewer words match anything. A limit with its unit counts for the last two."""
 _LONGEST = 600
-_BETWEEN_ENDS = 5
-"""Characters between the ends of a range: " and "."""
 _POINTS = re.compile(
     r"\A\W*(?:it|they|he|she|the (?:same|above|following)"
     r"|the (?:value|field|parameter|attribute|element|property|member|entry) (?:shall|must|should|may|can|is|has))\b"
@@ -74,10 +73,11 @@ _CODE = re.compile(
 )
 """Names rather than words: they must be equal."""
 _DENIAL = re.compile(rf"{DENIES_BEHIND.pattern}|\b(?:not|never)\b|n['’]t\b", re.IGNORECASE)
+_NEVER = re.compile(
+    r"\s+(?:never|no longer|under no circumstances?|in no (?:case|event)|at no time|on no account)\b", re.I
+)
+"""English denials behind a word of force that are no function words."""
 _FIGURES = re.compile(r"(?<=\s)\w*\d[\w:/.-]*\w|(?<=\s)\d(?!\w)")
-_AT = re.compile(r"\bat\s(?:[a-z-]{1,20}\s){0,4}\Z")
-"""Text before a value that is the condition of an earlier one: "60 l/s at a head of 25 m"."""
-_DAY = "day of the calendar"
 _TOKEN = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 _SEE = re.compile(r"\W*see\b.{0,80}\Z", re.IGNORECASE | re.DOTALL)
 _OFFERS = re.compile(
@@ -307,7 +307,7 @@ def _demands(place: int, item: TraceItem, terms: Terms, convention: Convention) 
         codes = frozenset(
             (
                 *_CODE.findall(_without(text, printed)),
-                *(mark.key for mark in places_in(text)),
+                *(mark.key for mark in places_in(text) if mark.end not in {each.end for each in dates}),
                 *_figures(text, printed, blank),
             )
         ) | {each.printed.lower() for each in named}
@@ -319,9 +319,9 @@ def _demands(place: int, item: TraceItem, terms: Terms, convention: Convention) 
 def _without(text: str, limits: Sequence[Quantity]) -> str:
     """Blank the limits of a sentence, and what joins the ends of a range."""
     signs = list(text)
-    done = -_BETWEEN_ENDS - 1
+    done = -BETWEEN_ENDS - 1
     for each in limits:
-        start = done if 0 < each.start - done <= _BETWEEN_ENDS else each.start
+        start = done if 0 < each.start - done <= BETWEEN_ENDS else each.start
         signs[start : each.end] = " " * (each.end - start)
         done = each.end
     return "".join(signs)
@@ -337,7 +337,7 @@ def _figures(text: str, printed: Sequence[Quantity], blank: Sequence[tuple[int, 
 
 def _date(text: str, day: Day) -> Quantity:
     printed = " ".join(text[day.start : day.end].split())
-    return Quantity(day.number, _DAY, Bound.EXACT, day.start, day.end, printed)
+    return Quantity(day.number, DAY, Bound.EXACT, day.start, day.end, printed)
 
 
 def _subject(text: str, own_id: str, limits: Sequence[Quantity], forces: Sequence[Force]) -> str:
@@ -347,7 +347,10 @@ def _subject(text: str, own_id: str, limits: Sequence[Quantity], forces: Sequenc
         signs[each.start : each.end] = " " * (each.end - each.start)
     for each in forces:
         if each.negated:
-            around = (DENIES_BEFORE.search(text, 0, each.start), DENIES_BEHIND.search(text, each.end))
+            around = (
+                DENIES_BEFORE.search(text, 0, each.start),
+                _NEVER.match(text, each.end) or DENIES_BEHIND.search(text, each.end),
+            )
             for found in filter(None, around):
                 signs[found.start() : found.end()] = " " * len(found[0])
     left = without_limits("".join(signs))
@@ -433,7 +436,8 @@ def _judge(one: _Parsed, other: _Parsed) -> tuple[ConflictKind, str] | None:
     if is_denied and _excludes(one, other):
         denied = one if one.negated else other
         return ConflictKind.CONTRADICTION, f"one is denied: “{_printed_force(denied)}”"
-    limit = _limits(one, other) if one.modality == other.modality else None
+    are_like = one.modality == other.modality or _is_too_little(one, other)
+    limit = differing_limit(one.text, one.limits, other.limits) if are_like else None
     if limit is not None:
         return ConflictKind.LIMIT, limit
     is_forced = one.force is not None and other.force is not None
@@ -508,37 +512,12 @@ def _is_duty(one: _Parsed) -> bool:
     return one.modality not in {Modality.PERMISSION, Modality.POSSIBILITY}
 
 
-def _limits(one: _Parsed, other: _Parsed) -> str | None:
-    """Return the limit that differs; None if none does, or if the limits are of different kinds."""
-    ours, theirs = one.limits, other.limits
-    if [each.unit for each in ours] != [each.unit for each in theirs]:
-        return None
-    differ = [(mine, its) for mine, its in zip(ours, theirs, strict=True) if _differ(mine, its)]
-    places = {(mine.start, its.start) for mine, its in differ}  # both ends of a tolerance have the same span
-    if len(differ) == 2 and all(_is_range(*side) for side in zip(*differ, strict=True)):
-        return " and ".join(
-            f"{low} to {high}" for low, high in ([each.printed for each in side] for side in zip(*differ, strict=True))
-        )
-    if len(places) != 1:
-        return None  # if two differ, one is a condition and the other depends on it
-    if ours[0].end < differ[0][0].start and _AT.search(one.text, 0, differ[0][0].start):
-        return None  # "12 kW at 20 °C" and "12 kW at 30 °C"
-    return " and ".join(f"{'exactly ' * (each.bound is Bound.EXACT and each.unit != _DAY)}{each}" for each in differ[0])
-
-
-def _is_range(low: Quantity, high: Quantity) -> bool:
-    """Return whether two limits are the ends of one range: "-20 °C to +50 °C"."""
-    is_beside = 0 < high.start - low.end <= _BETWEEN_ENDS
-    return is_beside and (low.bound, high.bound, low.unit) == (Bound.LEAST, Bound.MOST, high.unit)
-
-
-def _differ(mine: Quantity, its: Quantity) -> bool:
-    if mine.bound is its.bound:
-        return not any(math.isclose(one, other) for one in mine.values for other in its.values)
-    if {mine.bound, its.bound} == {Bound.LEAST, Bound.MOST}:
-        low, high = (mine, its) if mine.bound is Bound.LEAST else (its, mine)
-        return low.value > high.value  # otherwise they are the two ends of a range
-    return True
+def _is_too_little(one: _Parsed, other: _Parsed) -> bool:
+    """Return whether one permits less than the other requires: "may be at most 5 mm", "shall be at least 8 mm"."""
+    if {one.modality, other.modality} != {Modality.REQUIREMENT, Modality.PERMISSION} or one.negated or other.negated:
+        return False
+    free, bound = (one, other) if one.modality is Modality.PERMISSION else (other, one)
+    return permits_too_little(free.limits, bound.limits)
 
 
 def _duplicate(same: Sequence[_Parsed]) -> Conflict:

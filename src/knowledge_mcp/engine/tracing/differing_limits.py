@@ -1,0 +1,65 @@
+"""Which limit of two demands that are otherwise equal differs, so that nothing keeps both."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+
+from knowledge_mcp.language.quantities.bounds import Bound
+from knowledge_mcp.language.quantities.reading import Quantity
+
+DAY = "day of the calendar"
+"""The unit of days."""
+BETWEEN_ENDS = 5
+"""Characters between the ends of a range: " and "."""
+_AT = re.compile(r"\bat\s(?:[a-z-]{1,20}\s){0,4}\Z")
+"""Text before a value that is the condition of an earlier one: "60 l/s at a head of 25 m"."""
+
+
+def permits_too_little(free: Sequence[Quantity], bound: Sequence[Quantity]) -> bool:
+    """Return whether limits of what is permitted leave out what is required: at most 5 mm, and at least 8 mm."""
+    pairs = zip(free, bound, strict=False)
+    return any((most.bound, least.bound) == (Bound.MOST, Bound.LEAST) and _differ(most, least) for most, least in pairs)
+
+
+def differing_limit(text: str, ours: Sequence[Quantity], theirs: Sequence[Quantity]) -> str | None:
+    """Return the limit that differs; None if none does, or if the limits are of different kinds.
+
+    Args:
+        text: the sentence of ours.
+        ours, theirs: the limits of two demands that are otherwise equal.
+    """
+    if [each.unit for each in ours] != [each.unit for each in theirs]:
+        return None
+    differ = [(mine, its) for mine, its in zip(ours, theirs, strict=True) if _differ(mine, its)]
+    places = {(mine.start, its.start) for mine, its in differ}  # both ends of a tolerance have the same span
+    if len(differ) == 2 and len(places) == 2 and all(_is_range(*side) for side in zip(*differ, strict=True)):
+        return " and ".join(
+            f"{low} to {high}" for low, high in ([_end(each) for each in side] for side in zip(*differ, strict=True))
+        )
+    if len(places) != 1:
+        return None  # if two differ, one is a condition and the other depends on it
+    if ours[0].end < differ[0][0].start and _AT.search(text, 0, differ[0][0].start):
+        return None  # "12 kW at 20 °C" and "12 kW at 30 °C"
+    return " and ".join(f"{'exactly ' * (each.bound is Bound.EXACT and each.unit != DAY)}{each}" for each in differ[0])
+
+
+def _is_range(low: Quantity, high: Quantity) -> bool:
+    """Return whether two limits are the ends of one range or tolerance: "-20 °C to +50 °C", "20 °C ± 2 °C"."""
+    is_beside = 0 < high.start - low.end <= BETWEEN_ENDS or high.start == low.start
+    return is_beside and (low.bound, high.bound, low.unit) == (Bound.LEAST, Bound.MOST, high.unit)
+
+
+def _end(limit: Quantity) -> str:
+    """Return an end of a range as printed; that of a tolerance without the tolerance."""
+    return limit.printed.partition(" (")[0] if "±" in limit.printed else limit.printed
+
+
+def _differ(mine: Quantity, its: Quantity) -> bool:
+    if mine.bound is its.bound:
+        return not any(math.isclose(one, other) for one in mine.values for other in its.values)
+    if {mine.bound, its.bound} == {Bound.LEAST, Bound.MOST}:
+        low, high = (mine, its) if mine.bound is Bound.LEAST else (its, mine)
+        return low.value > high.value  # otherwise they are the two ends of a range
+    return True
