@@ -347,3 +347,17 @@ def test_what_says_the_opposite_or_less_is_no_evidence_that_it_is_done(demand: s
     assert failed == ([expected] if expected else [])
     if expected:
         assert row.verdict is EvidenceVerdict.PARTIAL
+
+
+@pytest.mark.parametrize(
+    ("demand", "says", "is_denied"),
+    [
+        ("The valve shall open when the power fails.", "The valve does not open when the power fails.", True),
+        ("The valve shall not open when the power fails.", "The valve opens when the power fails.", True),
+        ("The valve shall open when the power fails.", "The valve does not open unless the power fails.", False),
+        ("The valve shall not open unless the power fails.", "The valve opens when the power fails.", False),
+    ],
+)
+def test_a_denial_under_the_same_condition_contradicts_a_demand(demand: str, says: str, is_denied: bool) -> None:
+    (row,) = report_on(demand, document=reading(f"# Valves\n\n{says}\n")).rows
+    assert [each.result for each in row.checks] == [RowResult.DIFFERS] * is_denied

@@ -15,6 +15,26 @@ def checks_of(demand: str, evidence: str) -> list[str]:
     ("demand", "evidence", "found"),
     [
         ("Zone 2 at least 50 lx.", "Zone 2: 40 lx", ["not met: at least 50 lx / 40 lx"]),
+        (
+            "The report shall be sent by 31 May 2026.",
+            "The report is sent on 2026-06-15.",
+            ["not met: by 31 May 2026 / 2026-06-15"],
+        ),
+        (
+            "The report shall be sent not before 01.05.2026.",
+            "The report is sent on 2 May 2026.",
+            ["met: not before 01.05.2026 / 2 May 2026"],
+        ),
+        (
+            "The gate shall not be opened before 1 May 2026.",
+            "The gate is opened on 2026-04-15.",
+            ["not met: not be opened before 1 May 2026 / 2026-04-15"],
+        ),
+        (
+            "At least two thirds of the doors shall have closers.",
+            "60 % of the doors have closers.",
+            ["not met: at least two thirds / 60 %"],
+        ),
         ("Zone 2 at least 50 lx.", "Zone 1: 40 lx", ["not stated: at least 50 lx / "]),
         (
             "The clear width shall be not less than 900 mm nor more than 1200 mm.",

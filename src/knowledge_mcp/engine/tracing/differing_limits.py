@@ -6,7 +6,8 @@ import math
 import re
 from collections.abc import Sequence
 
-from knowledge_mcp.language.quantities.bounds import Bound
+from knowledge_mcp.language.quantities.bounds import DENIED, OTHER, Bound, limiting
+from knowledge_mcp.language.quantities.dates import days_in
 from knowledge_mcp.language.quantities.reading import Quantity
 
 DAY = "day of the calendar"
@@ -15,6 +16,40 @@ BETWEEN_ENDS = 5
 """Characters between the ends of a range: " and "."""
 _AT = re.compile(r"\bat\s(?:[a-z-]{1,20}\s){0,4}\Z")
 """Text before a value that is the condition of an earlier one: "60 l/s at a head of 25 m"."""
+
+
+_DEADLINE = re.compile(
+    r"(?:\b(?:by|before|until|till|bis(?: zum)?|vor(?: dem)?|avant(?: le)?|jusqu['’]au|antes del|hasta el)"
+    r"|(?P<least>\b(?:after|from|since|ab(?: dem)?|nach(?: dem)?|après(?: le)?|à partir du|después del|a partir del"
+    r"|desde el))) \Z",
+    re.IGNORECASE,
+)
+"""Words that make a day the last or the first one."""
+_DENIED_BEFORE = re.compile(rf"(?:{DENIED.pattern})[^,;:.]{{0,40}}\Z", re.IGNORECASE)
+"""A denial of the words of a day: "not before", "shall not be opened before"."""
+_SEEN = 60
+"""Characters before a day that are read."""
+
+
+def days_as_limits(text: str) -> list[Quantity]:
+    """List the days of a text as quantities in `DAY`; "by 1 May 2026" is an upper limit, "after" it a lower one."""
+    found: list[Quantity] = []
+    for day in days_in(text):
+        before = text[max(0, day.start - _SEEN) : day.start]
+        limited, deadline = limiting(before, "", is_measured=False), _DEADLINE.search(before)
+        bound, led = limited.bound, limited.led
+        if not led and deadline is not None:
+            bound, led = Bound.LEAST if deadline["least"] else Bound.MOST, len(deadline[0])
+            if (denied := _DENIED_BEFORE.search(before[: deadline.start()])) is not None:
+                bound, led = OTHER[bound], len(before) - denied.start()
+        printed = " ".join(text[day.start : day.end].split())
+        found.append(Quantity(day.number, DAY, bound, day.start - led, day.end, printed))
+    return found
+
+
+def without_days(numbers: Sequence[Quantity], days: Sequence[Quantity]) -> list[Quantity]:
+    """Leave out the numbers that are parts of days."""
+    return [each for each in numbers if not any(each.start < day.end and day.start < each.end for day in days)]
 
 
 def permits_too_little(free: Sequence[Quantity], bound: Sequence[Quantity]) -> bool:

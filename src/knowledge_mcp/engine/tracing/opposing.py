@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from knowledge_mcp.language.multilingual.denial import denials, is_limited, left_open
+from knowledge_mcp.language.multilingual.denial import denials, is_limited, left_open, limiting_words
 from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS, language_of
 from knowledge_mcp.language.quantities.reading import quantities
 from knowledge_mcp.language.requirements.opposites import OPPOSITES
@@ -37,11 +37,14 @@ def opposed_words(demand: str, quote: str, terms: Terms) -> tuple[str, str] | No
     demanded, stated = set(content_terms(demand)), content_terms(quote)
     is_same = 2 * sum(term in demanded for term in stated) >= len(stated)
     banned, denied = list(denials(demand, language)), list(denials(quote, language))
-    if is_same and not is_limited(quote, language) and not banned:
+    have_one_condition = limiting_words(demand, language) == limiting_words(quote, language)
+    is_plain = not is_limited(quote, language) or (have_one_condition and set(stated) <= demanded)
+    if is_same and is_plain and not banned:
         for words, printed in denied:
             if {*content_terms(words)[:1]} & demanded:
                 return "not denied", printed
-    if is_same and len(banned) == 1 and not (denied or is_limited(demand, language) or _AVOIDS.search(quote)):
+    is_plain = have_one_condition or not is_limited(demand, language)
+    if is_same and len(banned) == 1 and is_plain and not (denied or _AVOIDS.search(quote)):
         forbidden = content_terms(demand[demand.find(banned[0][1]) :])[1:]
         stands = bool(forbidden) and not quantities(demand, language) and {*forbidden} <= {*stated}
         if stands and set(stated) <= demanded:

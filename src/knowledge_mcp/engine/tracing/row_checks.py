@@ -13,6 +13,7 @@ from knowledge_mcp.engine.core.designations import Designation, Directory, menti
 from knowledge_mcp.engine.core.editions import Editions
 from knowledge_mcp.engine.core.headings import heading_end, line_end
 from knowledge_mcp.engine.tracing.conflicts import Meaning, conflicting_definitions
+from knowledge_mcp.engine.tracing.differing_limits import DAY, days_as_limits, without_days
 from knowledge_mcp.engine.tracing.obligations import InTable
 from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in
 from knowledge_mcp.engine.tracing.tabled import row_limits
@@ -88,12 +89,13 @@ def limit_checks(demand: str, evidence: Sequence[tuple[str, str]], tabled: InTab
     is_away = _AWAY.search(demand) is not None
     stated: list[_Stated] = []
     for quote, where in evidence:
-        numbers = (*without_names(quote, limits_in(quote, language_of(quote) or language)), *ratings_in(quote))
+        numbers = _numbers_in(quote, language_of(quote) or language)
         stated.append(([each for each in numbers if is_away or not _AWAY.match(quote, each.end)], quote, where))
-    limits, ratings = without_names(demand, limits_in(demand, language)), list(ratings_in(demand))
+    days = days_as_limits(demand)
+    limits, ratings = without_days(without_names(demand, limits_in(demand, language)), days), list(ratings_in(demand))
     if tabled is None:
         asked = [(each, _of_this(distinctive_words(demand, limits, each), stated)) for each in limits]
-        asked += [(each, stated) for each in ratings]
+        asked += [(each, stated) for each in (*ratings, *days)]
     else:
         asked = _asked_in_row(demand, limits, tabled.bound, stated)
     for limit, chosen in asked:
@@ -110,10 +112,20 @@ def limit_checks(demand: str, evidence: Sequence[tuple[str, str]], tabled: InTab
         alike = chosen if not subjects else [_of_same(subjects, *each) for each in chosen]
         check = next(filter(None, (_limit_check(limit, measured, is_open, *each) for each in alike)), None)
         if check is not None:
-            found.append(check)
+            found.append(replace(check, asked=_asked(demand, limit)))
         elif limit.bound is not Bound.EXACT or is_physical(limit.unit):
-            found.append(RowCheck(CheckType.LIMIT, RowResult.NOT_STATED, str(limit)))
+            found.append(RowCheck(CheckType.LIMIT, RowResult.NOT_STATED, _asked(demand, limit)))
     return _wider_differs(found)
+
+
+def _numbers_in(quote: str, language: str) -> list[Quantity]:
+    days = days_as_limits(quote)
+    return [*without_days(without_names(quote, limits_in(quote, language)), days), *ratings_in(quote), *days]
+
+
+def _asked(demand: str, limit: Quantity) -> str:
+    """Return a limit in short, and a day with its words: "by 1 May 2026"."""
+    return demand[limit.start : limit.end] if limit.unit == DAY else str(limit)
 
 
 def _wider_differs(checks: Sequence[RowCheck]) -> list[RowCheck]:

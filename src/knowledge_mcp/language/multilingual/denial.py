@@ -95,6 +95,11 @@ def is_limited(sentence: str, code: str) -> bool:
     return _LIMITS.get(code, _LIMITS["en"]).search(sentence) is not None or sentence.rstrip().endswith(":")
 
 
+def limiting_words(sentence: str, code: str) -> set[str]:
+    """Return the words of conditions and exceptions in a sentence, in lower case."""
+    return {found[0].lower() for found in _LIMITS.get(code, _LIMITS["en"]).finditer(sentence)}
+
+
 def denials(sentence: str, code: str) -> Iterator[tuple[str, str]]:
     """Yield the words after each denial in a sentence, alone and as printed with it."""
     for found in _DENIALS.get(code, _DENIALS["en"]).finditer(sentence):
