@@ -37,6 +37,8 @@ def _changes_in(old: str, new: str) -> list[tuple[str, str, str]]:
         ("The tank shall hold 10,000 l.", "The tank shall hold 10 000 l."),
         ("The shaft shall be 20 mm +0.1/-0.1 mm.", "The shaft shall be (20 ± 0.1) mm."),
         ("The shaft shall be 20 mm +0.1 -0.1.", "The shaft shall be 20 mm ± 0.1 mm."),
+        ("The gap shall be 10 mm ± 2 mm.", "The gap shall be 8 mm to 12 mm."),
+        ("The gap of each hinge shall be 8 mm to 12 mm.", "The gap of each hinge shall be (10 ± 2) mm."),
         ("Runs of more than 45 m are not permitted.", "Runs shall not exceed 45 m."),
         ("Smoking is not allowed in the room.", "Smoking is prohibited in the room."),
         ("Der Tank muss für die Anlage 1.000 l fassen.", "Der Tank muss für die Anlage 1000 l fassen."),
@@ -95,6 +97,7 @@ def test_the_same_limit_in_other_words_only_changes_words(old: str, new: str) ->
             "It shall be open not before 2026-06-01.",
             ("1 May 2026", "2026-06-01"),
         ),
+        ("The gap shall be 10 mm ± 2 mm.", "The gap shall be 8 mm to 13 mm.", ("10 mm ± 2 mm", "8 mm to 13 mm")),
         ("The fee is EUR 1.500,00 per year.", "The fee is EUR 1.600,00 per year.", ("EUR 1.500,00", "EUR 1.600,00")),
         ("Der Spalt darf 5 mm nicht überschreiten.", "Der Spalt darf 4 mm nicht überschreiten.", ("5 mm", "4 mm")),
         (

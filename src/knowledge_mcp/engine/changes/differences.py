@@ -18,6 +18,7 @@ from knowledge_mcp.engine.changes.marking import (
     MarkedWord,
     PrintedPlaces,
     has_other_bounds,
+    has_tolerance,
     is_only_denied,
     joined_items,
     marked_up,
@@ -261,8 +262,7 @@ def _inside(
             found = _edited(ones, theirs, convention, places, numbers, ALL_ALIKE if is_sure else weights)
             found += [] if is_informative else _turned(ones, theirs, found)
         else:
-            is_item = (left, right) in demanded
-            found = [_alone(" ".join(ones), " ".join(theirs), convention, is_item=is_item)]
+            found = [_alone(" ".join(ones), " ".join(theirs), convention, is_item=(left, right) in demanded)]
         yield from ((home, change) for change in found if not reported.has(change))
 
 
@@ -303,6 +303,8 @@ def _edited(
     is_recast = 1 < min(cells) < max(cells)  # a table row that became list items has its numbers in other words
     sides = (was if gone else joined_items(ones), now if come else joined_items(theirs))
     before, after = (marked_up(each, convention, places, is_recast=is_recast) for each in sides)
+    if has_tolerance(before) is not has_tolerance(after):
+        before, after = (marked_up(each, convention, places, is_recast=is_recast, whole_ranges=True) for each in sides)
     if is_only_denied(before, after):
         before, after = (marked_up(each, convention, places, is_recast=is_recast, as_printed=True) for each in sides)
     return [*found, *_between(before, after, was, now, numbers, weights)]

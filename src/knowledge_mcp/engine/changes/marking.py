@@ -64,7 +64,13 @@ class PrintedPlaces:
 
 
 def marked_up(
-    sentence: str, convention: Convention, places: PrintedPlaces, *, is_recast: bool, as_printed: bool = False
+    sentence: str,
+    convention: Convention,
+    places: PrintedPlaces,
+    *,
+    is_recast: bool,
+    as_printed: bool = False,
+    whole_ranges: bool = False,
 ) -> list[MarkedWord]:
     """List the words of a sentence, with marks for words of force, numbers and references.
 
@@ -77,8 +83,10 @@ def marked_up(
         places: text that is not a limit.
         is_recast: the table has other columns in the other edition; a number alone in a cell is a plain word.
         as_printed: denials and limits are separate.
+        whole_ranges: both ends of a range are one mark, as those of a tolerance are.
     """
-    found, turned = number_marks(sentence, convention.language_in(sentence) or None, as_printed=as_printed)
+    language = convention.language_in(sentence) or None
+    found, turned = number_marks(sentence, language, as_printed=as_printed, whole_ranges=whole_ranges)
     numbers = list(found)
     days = {mark.end for mark in numbers if mark.key.startswith(DAY)}
     named = (*places.within(sentence), *places_in(sentence))
@@ -121,18 +129,19 @@ _MOST_READ = 4096
 
 
 def number_marks(
-    sentence: str, language: str | None = None, *, as_printed: bool = False
+    sentence: str, language: str | None = None, *, as_printed: bool = False, whole_ranges: bool = False
 ) -> tuple[tuple[PrintedMark, ...], tuple[Quantity, ...]]:
     """List the numbers of a sentence with the words that make them limits, and the limits that a denial turns.
 
     Their keys are equal if the limits are: 1.5 m and 1500 mm, "every 12 months" and "annually".
     """
-    return _number_marks(sentence, language_of(sentence) if language is None else language, as_printed)
+    language = language_of(sentence) if language is None else language
+    return _number_marks(sentence, language, as_printed, whole_ranges)
 
 
 @lru_cache(_MOST_READ)
 def _number_marks(
-    sentence: str, language: str, as_printed: bool
+    sentence: str, language: str, as_printed: bool, whole_ranges: bool
 ) -> tuple[tuple[PrintedMark, ...], tuple[Quantity, ...]]:
     marks = [_day_mark(sentence, mark) if mark.key.startswith(DAY) else mark for mark in limits(sentence, language)]
     days = [mark for mark in marks if mark.key.startswith(DAY)]
@@ -147,7 +156,12 @@ def _number_marks(
     for each in printed if as_printed else limits_set(sentence, language, printed):
         is_measured = is_physical(each.unit) or each.recurs
         if is_measured or each.bound is not Bound.EXACT:
-            groups.setdefault((each.start, each.end), []).append(each)
+            last = next(reversed(groups.items()), None)
+            if whole_ranges and last is not None and _ends_range(last[1], each):
+                del groups[last[0]]
+                groups[last[0][0], each.end] = [*last[1], each]
+            else:
+                groups.setdefault((each.start, each.end), []).append(each)
         if not as_printed and (each.settled or bounds.get((each.start, each.end, each.value)) is not each.bound):
             turned.append(each)
     starts = [mark.start for mark in marks]
@@ -161,6 +175,16 @@ def _number_marks(
     taken = {place for first, last, _ in spans for place in range(first, last)}
     marks = [mark for place, mark in enumerate(marks) if place not in taken] + [mark for *_, mark in spans]
     return tuple(sorted(marks, key=lambda mark: mark.start)), tuple(turned)
+
+
+def _ends_range(before: Sequence[Quantity], last: Quantity) -> bool:
+    """Return whether a limit is the upper end of a range whose lower end is before it: "8 mm to 12 mm"."""
+    is_opened = len(before) == 1 and before[0].bound is Bound.LEAST and before[0].unit == last.unit
+    return is_opened and last.bound is Bound.MOST and last.start - before[0].end <= _BETWEEN_ENDS
+
+
+_BETWEEN_ENDS = 5
+"""Characters between the ends of a range: " and "."""
 
 
 def _limit_mark(sentence: str, group: Sequence[Quantity], inside: Sequence[PrintedMark], language: str) -> PrintedMark:
@@ -243,6 +267,11 @@ def has_other_bounds(before: Sequence[MarkedWord], after: Sequence[MarkedWord]) 
     """Return whether limits became other ones, as a minimum width that became a maximum width."""
     bounds, others = ([mark.bound for mark in marks_of(side, NUMBER_KEY)] for side in (before, after))
     return bounds != others
+
+
+def has_tolerance(side: Sequence[MarkedWord]) -> bool:
+    """Return whether a sentence has a number with a tolerance: "10 mm ± 2 mm", "5 mm +0.1/-0.2"."""
+    return any("±" in mark.text or "+" in mark.text[1:] for mark in marks_of(side, NUMBER_KEY))
 
 
 def is_only_denied(before: Sequence[MarkedWord], after: Sequence[MarkedWord]) -> bool:

@@ -95,7 +95,8 @@ _LISTED = re.compile(r"\s(?:and|or|und|oder|et|ou|y|o)\s\Z")
 _COMMA = re.compile(r",\s{1,2}")
 _TIMES = re.compile(r"\s{0,2}[x×]\s{0,2}|\s(?:by|mal|par|por)\s", re.IGNORECASE)
 _OF_WHOLE = re.compile(
-    r"\s(?:of\s(?!an?\b|\d)|(?:(?<=half\s)(?:the|all|its|their)|der|des|aller|von|ihrer|seiner|dieser|du|de|d['’]|del)\b)",
+    r"\s(?:of\s(?!an?\s(?:second|minute|hour|day|week|month|year|inch|mile|met(?:er|re)|thousand|million|billion)\b|\d)"
+    r"|(?:(?<=half\s)(?:the|all|its|their)|der|des|aller|von|ihrer|seiner|dieser|du|de|d['’]|del)\b)",
     re.IGNORECASE,
 )
 """What follows a share: "two thirds of the seats", "half the seats"."""
@@ -336,7 +337,8 @@ def _measured(sentence: str, language: str | None) -> list[_Measured]:
         closed = sentence.startswith(")", one.end) and _IN_BRACKETS.search(sentence, max(0, one.end - 50), one.end)
         end = one.end + 1 if closed else one.end
         unit = unit_behind(sentence, end, language, one.money)
-        if not is_physical(unit.base) and 0.0 < one.value < 1.0 and _OF_WHOLE.match(sentence, end):
+        is_part = 0.0 < one.value < 1.0 or "/" in sentence[one.start : one.end]
+        if is_part and not is_physical(unit.base) and _OF_WHOLE.match(sentence, end):
             unit = PrintedUnit(end, "%", 100.0)
         if unit.base in {"°C", "°F"} and (minus := _MINUS.search(sentence, max(0, one.start - _BEHIND), one.start)):
             one = one._replace(start=minus.start(), value=-one.value)
