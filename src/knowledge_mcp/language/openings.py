@@ -111,11 +111,15 @@ def is_of_example(label: str) -> bool:
     return _EXAMPLE_WORD.match(label) is not None
 
 
+LATIN_ADDED = ("bis", "ter", "quater", "quinquies", "sexies", "septies", "octies", "novies", "decies")
+"""Latin words after the numbers of clauses that were inserted after publication, in order: "5bis", "12 ter"."""
+_LATIN = "|".join(LATIN_ADDED)
 # Symbol fonts have their bullets in the private use area.
 _BULLET = re.compile("(?P<marker>[•‣◦▪■□●○◆◇➢➤✓›►▸▶❖☐☑☒–—*\u00b7\uf000-\uf0ff]|[-o](?=\\s))\\s*(?P<rest>.*)", re.DOTALL)
 _ORDERED = re.compile(
-    r"(?P<marker>(?:\((?:[a-z]{1,2}|[ivx]{1,5}|\d{1,2}|-[a-z\d])\)){1,3}P?|\([A-P]\)|(?:[a-zа-я]{1,2}|[ivx]{1,5}|[A-Z])[)）]"
-    r"|\d{1,2}[.)）>]|[a-z]\.|\.\d{1,2})\*?\s+"
+    r"(?P<marker>(?:\((?:[a-z]{1,2}|[ivx]{1,5}(?:-[a-z])?|\d{1,2}[a-z]?|-[a-z\d])\)){1,3}P?|\([A-P]\)"
+    r"|(?:[a-zа-я]{1,2}|[ivx]{1,5}(?:-[a-z])?|[A-Z]|[α-ω]|\d{0,2}[a-z]\d{1,2}|\d{1,2}[a-z])[)）]"
+    rf"|\d{{1,2}}(?:\s?(?:{_LATIN}))?[.)）>]|\d{{1,2}}[a-z]\.|[a-z]\.|\.\d{{1,2}})\*?\s+"
     r"(?P<rest>\S.*)",
     re.DOTALL,
 )
@@ -212,20 +216,25 @@ class NumberedTitle:
         return None if plain and not self.keyword and self.informative is None else line
 
 
+_EASTERN_ANNEX = r"附\s?[录錄録件]|附\s?属\s?[書书]|부속서"
 ANNEX_WORDS = (
-    r"annexe?|appendi(?:x|ce)|attachment|anhang|anexo|ap[éê]ndice|allegato|bijlage|bilaga|załącznik|приложение"
+    r"annexe?|appendi(?:x|ce)|attachment|anhang|anexo|ap[éê]ndice|allegato|bijlage|bilaga?|załącznik|приложение"
+    rf"|anneks|vedlegg|tillegg|liite|p[řr]íloha|{_EASTERN_ANNEX}"
 )
 _ANNEX = re.compile(ANNEX_WORDS, re.IGNORECASE)
+EASTERN_ANNEX = rf"(?:{_EASTERN_ANNEX})\s?[A-Z]{{1,2}}"
+"""An annex in Chinese, Japanese or Korean: its letter may follow without a blank."""
 PART_WORDS = r"chapter|chapitre|kapitel|cap[íi]tulo|capitolo|hoofdstuk|rozdział|subpart|part"
 """Words before the letter or number of an annex, and of a chapter or part, in the languages of standards."""
 NUMBERED_WORDS = (
-    rf"{ANNEX_WORDS}|{PART_WORDS}|section|sección|seção|sezione|clause|rule|schedule"
-    r"|article|artikel|art[íi]culo|artigo|articolo|artykuł"
+    rf"{ANNEX_WORDS}|{PART_WORDS}|section|sección|seção|sezione|sec\.|clause|schedule"
+    r"|rule|regel|règle|regla|regola|regra|regulation|reg\."
+    r"|article|artikel|art[íi]culo|artigo|articolo|artykuł|art\."
 )
 """These, and those before clause numbers."""
 STATUS_WORDS = r"(?:national|normative|informative|mandatory|non-?mandatory)\s+"
 """What some publishers print before the word for an annex."""
-_PART = r"(?:\d{1,4}[a-z]?|[A-Za-z])"
+_PART = rf"(?:\d{{1,4}}(?:{_LATIN}|[a-z])?|[A-Za-z])"
 _TAIL = r"(?:\.?\((?:[a-z]{1,4}|\d{1,2}|[A-Z])\)){0,6}"
 DEEP_NUMBER = (
     r"(?:(?:\d{1,4}[A-Z]?|[A-Z]{1,2}\d{1,4}|[A-ZА-Я]|(?!NO\.)[A-Z]{2})"
@@ -238,17 +247,18 @@ UNTITLED = re.compile(
     r"(?:[.*]{0,2}\s+(?![a-zß-ÿ\d])|\*?\Z)"
 )
 """The start of a clause without a title, or a number alone on a line; a note may list several that it explains."""
+_IDEOGRAPH = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af](?<![万億亿元円米倍])"
+"""A letter of Chinese, Japanese or Korean, which may follow a number directly, except after amounts ("1.5万")."""
 _KEYWORD = re.compile(
     rf"(?:(?P<status>{STATUS_WORDS})(?={ANNEX_WORDS}))?(?P<keyword>{NUMBERED_WORDS}|§)\s*"
     rf"(?:(?P<number>(?:[A-ZА-Я]|\d\d \d\d \d\d"
-    rf"|[A-Z]{{0,2}}\d{{1,4}}[a-z]?|[IVXLC]{{1,6}}|[NZ][A-Z]|(?P<twin>[A-Z])(?P=twin))(?:\.{_PART})*{_TAIL})"
-    r"[º°]?(?=[\s.):,;–—-]|$))?",
+    rf"|[A-Z]{{0,2}}\d{{1,4}}(?:\s?(?:{_LATIN})(?!\w)|[a-z])?|[IVXLC]{{1,6}}|J[A-Z]|[NZ][A-Z]"
+    rf"|(?P<twin>[A-Z])(?P=twin))(?:\.{_PART})*{_TAIL})"
+    rf"[º°]?(?=[\s.):,;–—-]|$|{_IDEOGRAPH}))?",
     re.IGNORECASE,
 )
-_IDEOGRAPH = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af](?<![万億亿元円米倍])"
-"""A letter of Chinese, Japanese or Korean, which may follow a number directly, except after amounts ("1.5万")."""
 _BARE = re.compile(
-    rf"(?:\[[A-Z]{{1,3}}\]\s*)?(?P<number>(?:{DEEP_NUMBER}|\d{{1,3}}[a-z]?(?:\.{_PART})*)"
+    rf"(?:\[[A-Z]{{1,3}}\]\s*)?(?P<number>(?:{DEEP_NUMBER}|\d{{1,3}}(?:{_LATIN}|[a-z])?(?:\.{_PART})*)"
     r"(?=[.)]?\*?(?:\s|$)|[.)]?(?:[–—:]|-\s))"  # 5  5.3.1  5.3.1.  5)  6.4.2*
     rf"|(?:[A-Z]|[IVX]{{2,4}})(?:\.{_PART})+(?=[.)]?\*?(?:\s|$)|:)"  # A.1  IV.1
     r"|[A-Z]\d{0,2}(?=[.)]\s)"  # A.  X1.
@@ -256,6 +266,13 @@ _BARE = re.compile(
     rf"|(?:\d{{1,3}}|[A-Z])(?:\.\d{{1,3}}){{1,8}}(?=[.．、]?{_IDEOGRAPH})"  # 3.2用例
     rf"|\d{{1,3}}(?=[.．、]\s*{_IDEOGRAPH}))"  # 1、引言
 )
+_CODED = re.compile(
+    r"(?P<number>(?:[A-Z]{2,4}(?:\s?\d{1,2})?\s(?:to\s)?)?"
+    r"(?:\d{1,3}\.[A-Z]{1,3}\.\d{1,4}[A-Z]{0,2}|[A-Z]{1,5}(?:\.[A-Z]{1,5}){1,4}\.\d{1,4}[A-Z]{0,2}"
+    rf"|(?!FIG|TAB|VOL|SEC|ART|CAP|CHAP|PART)[A-Z]{{3,5}}\.\d{{3}}[A-Z]{{0,2}}){_TAIL})(?=[.:]?\s+[^\W\da-zß-ÿ]|\Z)"
+)
+"""A number of codes and figures of one regulation: "CAT.GEN.MPA.100", "21.A.3A", "FCL.010", also after the word for
+material about it: "AMC1 CAT.GEN.100(b)"."""
 _CHAPTER = re.compile(r"第\s?(?P<number>\d{1,3})\s?(?P<keyword>[编編章节節条條])(?=\s|\Z|[（(])")
 """第8章 and its kind, in figures."""
 _ROMAN = re.compile(r"(?=[IVXLC])(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})")
@@ -266,12 +283,14 @@ _LONGEST_DATE = 24
 """Maximum length of a date with day, month and year: "30 de septiembre de 2018"."""
 _INITIALS = re.compile(r"[A-HJ-UWYZ]\.[A-Z](?:\.[A-Z])*")
 """An abbreviation ("U.S."); if the first letter is a Roman numeral, it may be the number of a part ("I.A")."""
-_TWO_LETTERS = re.compile(r"[NZ][A-Z]|([A-Z])\1")
-"""National and European annexes, and annexes of parts of a standard that supplement another: NA, ZA, AA."""
+_TWO_LETTERS = re.compile(r"[JNZ][A-Z]|([A-Z])\1")
+"""National, European and Japanese annexes, and annexes of parts of a standard that supplement another: NA, ZA, AA."""
 FORCE_IN_BRACKETS = re.compile(
-    r"(?:(?<!\s)\s++)?[(\[]\s*+(?P<force>informativ[aeo]?|informational|non-?normative|not normative|normativ[aeo]?"
+    r"(?:(?<!\s)\s++)?[(\[（【]\s*+(?P<force>informati(?:v[aeot]?|ef|vní)|informational|non-?normative|not normative"
+    r"|normati(?:v[aeot]?|ef|vní)|informacyjny|normatywny|velvoittava|opastava"
+    r"|(?:规范性|資料性|资料性|規範性)(?:附[录錄])?|規定|参考|규정|참고"
     r"|(?:non-?)?mandatory(?: information)?|for (?:information|guidance)(?: only)?|(?:à titre )?d['’]information"
-    r"|à titre informatif|zur information|обязательное|рекомендуемое|справочное)\s*+[)\]]\s*+",
+    r"|à titre informatif|zur information|обязательное|рекомендуемое|справочное)\s*+[)\]）】]\s*+",
     re.IGNORECASE,
 )
 """A note after or below a heading that says whether the part is normative."""
@@ -279,7 +298,9 @@ FORCE_IN_BRACKETS = re.compile(
 
 def obliges(force: str) -> bool:
     """Return whether such a note makes the part normative: "normative" and "mandatory information" do."""
-    return force.lower().startswith(("normativ", "mandatory", "обязательное"))
+    return force.lower().startswith(
+        ("normat", "mandatory", "обязательное", "velvoittava", "规范性", "規範性", "規定", "규정")
+    )
 
 
 def is_deep(number: str) -> bool:
@@ -307,6 +328,9 @@ def split_clause_number(text: str) -> NumberedTitle:
     if (chapter := _CHAPTER.match(plain)) is not None:
         title = plain[chapter.end() :].strip() or plain
         return NumberedTitle(chapter["number"], title, informative, chapter["keyword"])
+    if (coded := _CODED.match(plain)) is not None:
+        title = plain[coded.end() :]
+        return NumberedTitle(coded["number"], title[_end_of_separator(title) :] or plain, informative)
     match = _KEYWORD.match(plain)
     keyword = match.group("keyword").lower() if match else ""
     if match is None or not _keyword_stands_alone(plain, match):
@@ -368,7 +392,7 @@ MOST_MARKS = 6
 
 def _take_force(line: str) -> tuple[str, bool | None]:
     # most lines have no bracket, and the search restarts at every blank
-    match = FORCE_IN_BRACKETS.search(line) if "(" in line or "[" in line else None
+    match = FORCE_IN_BRACKETS.search(line) if any(sign in line for sign in "([（【") else None
     if match is None:
         return line, None
     rest = f"{line[: match.start()]} {line[match.end() :]}".strip()
@@ -383,7 +407,7 @@ def _keyword_stands_alone(line: str, match: re.Match[str]) -> bool:
         return len(line) == match.end() or (keyword == "annex" and line[match.end() - 1] == " ")
     if match.group("keyword") == "§":
         return number[0].isdigit()
-    if not line[match.end("keyword")].isspace():
+    if not (line[match.end("keyword")].isspace() or line[match.end("keyword") - 1] > "\u3000"):
         return False
     if number[0].islower():
         return False

@@ -12,7 +12,14 @@ from knowledge_mcp.engine.core.base import Records
 from knowledge_mcp.engine.core.citing import cite, passage
 from knowledge_mcp.engine.core.documents import StoredDocument
 from knowledge_mcp.language.multilingual.places import CLAUSE_WORDS
-from knowledge_mcp.language.openings import FIGURE_WORDS, NUMBERED_WORDS, TABLE_WORDS, is_annex, number_once
+from knowledge_mcp.language.openings import (
+    FIGURE_WORDS,
+    LATIN_ADDED,
+    NUMBERED_WORDS,
+    TABLE_WORDS,
+    is_annex,
+    number_once,
+)
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord, OutlineEntry
 from knowledge_mcp.model.document import Span
@@ -25,7 +32,11 @@ _KEYWORD = re.compile(
 )
 _NUMBER = re.compile(r"(?:\d{1,3}[a-z]?|[a-z]|[ivxlc]{1,6})(?:\.(?:\d{1,3}[a-z]?|[a-z]))*")
 _BRACKETS = re.compile(r"(?:\.?\([^()]{1,5}\)|,?\s?\(?[a-z0-9]{1,4}\)){1,6}\Z", re.IGNORECASE)
+_NAMED = re.compile(r"[a-z]{2,4}(?:-[a-z]{1,4})?\d{0,2}[ -](?=\d)")
+"""The letters of a code before its figures: "CS 25.21"."""
 _SHOWN = re.compile(rf"(?:{TABLE_WORDS}|{FIGURE_WORDS})\s", re.IGNORECASE)
+_LATIN = re.compile(rf"(?<=\d) (?=(?:{'|'.join(LATIN_ADDED)})\Z)")
+"""The blank in "12 bis"."""
 _LONGEST_NAME = 500
 _PREVIEW = 60
 """Characters of a clause without a title that an outline shows, about as many as titles have."""
@@ -57,9 +68,9 @@ def opening_words(entry: OutlineEntry, text: str) -> str:
 def find_sections(document: StoredDocument, requested: str) -> list[OutlineEntry]:
     """List the sections that a name may mean, in reading order: by number, else by title, else by words of a title.
 
-    "5.3", "clause 5.3", "5.3 Wind load", "Annex B" and "wind load" are names; "2.0" is clause 2 if none is 2.0, and
-    "6(1)(a)" is clause 6. If a number occurs twice, the word before it decides; a section inside another of the same
-    name is not listed.
+    "5.3", "clause 5.3", "5.3 Wind load", "Annex B" and "wind load" are names; "2.0" is clause 2 if none is 2.0,
+    "6(1)(a)" is clause 6, and "25.21" is CS 25.21 if none is 25.21. If a number occurs twice, the word before it
+    decides; a section inside another of the same name is not listed.
     """
     entries = document.structure.sections
     name = _plain(requested)
@@ -68,6 +79,7 @@ def find_sections(document: StoredDocument, requested: str) -> list[OutlineEntry
     bare = name[match.end() :] if match else name
     found = _with_numbers(entries, {name, bare}) or _with_numbers(entries, {bare.removesuffix(".0")})
     found = found or _with_numbers(entries, {_BRACKETS.sub("", bare)})
+    found = found or [entry for entry in entries if entry.number and _NAMED.sub("", _plain(entry.number)) == bare]
     if len(found) > 1:
         found = _of_keyword(document, found, keyword) or found
     if not found:
@@ -103,7 +115,8 @@ def find_section(document: StoredDocument, requested: str) -> OutlineEntry:
 
 
 def _with_numbers(entries: Iterable[OutlineEntry], names: set[str]) -> list[OutlineEntry]:
-    return [entry for entry in entries if entry.number and _plain(entry.number) in names]
+    joined = {_LATIN.sub("", name) for name in names}
+    return [entry for entry in entries if entry.number and _LATIN.sub("", _plain(entry.number)) in joined]
 
 
 def _plain(name: str) -> str:

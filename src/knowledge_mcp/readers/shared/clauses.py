@@ -24,6 +24,7 @@ from knowledge_mcp.readers.shared.numbering import (
     clause_commented,
     depth_of,
     has_commentary,
+    named_numbers,
     number_key,
     ordinal_value,
     roman_value,
@@ -31,8 +32,8 @@ from knowledge_mcp.readers.shared.numbering import (
 
 _RANKS = (
     (
-        "annex annexe appendix appendice schedule anhang anexo apéndice apêndice allegato bijlage bilaga załącznik"
-        " приложение",
+        "annex annexe appendix appendice schedule anhang anexo apéndice apêndice allegato bijlage bilag bilaga"
+        " załącznik приложение vedlegg liite příloha 附录 附錄 附属書 부속서",
         0,
     ),
     ("book livre livro libro", 1),
@@ -42,7 +43,11 @@ _RANKS = (
     ("subchapter subdivision unterabschnitt", 5),
     ("section sección seção sezione secção 节 節 절", 6),
     ("subsection subseção subsección", 7),
-    ("article artikel artículo artigo articolo artykuł art. clause rule § 条 條 조", 8),
+    (
+        "article artikel artículo artigo articolo artykuł art. clause rule regel règle regla regola regra regulation"
+        " § 条 條 조",
+        8,
+    ),
 )
 """Words before numbers, with their rank in the hierarchy: laws of all countries nest them in this order."""
 _RANK_OF = {word: rank for words, rank in _RANKS for word in words.split()}
@@ -233,6 +238,15 @@ class _Found:
     cut: int
 
 
+def _with_named_numbers(headings: Sequence[HeadingDraft]) -> list[HeadingDraft]:
+    """Take "CS 25.21" at the beginning of titles for their number, if the document counts its paragraphs so."""
+    named = named_numbers([f"{heading.number or ''} {heading.title}".strip() for heading in headings])
+    return [
+        replace(heading, number=named[place].number, title=named[place].title) if place in named else heading
+        for place, heading in enumerate(headings)
+    ]
+
+
 _PAGE = re.compile(r"[A-Z]{1,2}-\d{1,3}")
 """The number of a page of an annex, which looks like the comment on a chapter: "A-3"."""
 
@@ -282,7 +296,7 @@ class ClauseFinder:
         out, drafts = self._joined(*self._parted(blocks, headings, kept))
         for place, clause in self._comments(drafts).items():
             drafts[place] = replace(drafts[place], level=drafts[clause].level + 1, is_comment=True)
-        return out, drafts
+        return out, _with_named_numbers(drafts)
 
     def _is_worded(self, heading: HeadingDraft) -> bool:
         """Return whether a heading has a word before its number, as articles have: "ARTICLE II"."""

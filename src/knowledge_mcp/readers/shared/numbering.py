@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
+
+from knowledge_mcp.language.identifiers import is_foreign
+from knowledge_mcp.language.openings import LATIN_ADDED, NumberedTitle
 
 NumberKey = tuple[int, ...]
 """A clause number as integers. Letters before the first number count as multiples of `LETTERED` ("A" is 1, "AA" is 27);
@@ -20,10 +24,10 @@ _FIRST_ADDED = 101
 """The number from which parts of IEC standards count what they add to a clause of the general one."""
 _ROMAN_VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 _FIRST = re.compile(r"([A-Z]{1,2}|[А-Я])?(\d{1,4})?")
-_LETTER_ADDED = re.compile(r"([A-Z]{0,2}\d{1,4})([A-Z]{1,2}|[a-z])")
+_LETTER_ADDED = re.compile(rf"([A-Z]{{0,2}}\d{{1,4}})(?:\s?({'|'.join(LATIN_ADDED)})|([A-Z]{{1,2}}|[a-z]))")
 _ADDED = 20_000
-"""Added to the letter of a number that was inserted after publication, which is a part of its own: "5.2.1A" comes after
-everything below "5.2.1". Above all other parts but first ones."""
+"""Added to the letter or Latin word of a number that was inserted after publication, which is a part of its own:
+"5.2.1A" comes after everything below "5.2.1". Above all other parts but first ones."""
 _PARTS = re.compile(r"[.()]+")
 _YEARS = range(1950, 2050)
 """Numbers after a dot that are years: "5.1999" is a month, "25.1309" a clause."""
@@ -113,10 +117,57 @@ def number_key(number: str, keyword: str = "") -> NumberKey | None:
         added = _LETTER_ADDED.fullmatch(part)
         count = added[1] if added else part
         key.append(_part(count) if place else _first(count, roman=keyword in {"part", "chapter"}))
-        key += [_ADDED + _letters_value(added[2].upper())] if added else []
+        if added:
+            key.append(_ADDED + (LATIN_ADDED.index(added[2]) + 1 if added[2] else _letters_value(added[3].upper())))
     for depth, part in enumerate(filter(None, _PARTS.split(brackets)), 1):
         key.append(roman_value(part.upper()) if depth == _CODES and part.isalpha() else _part(part))
     return tuple(part for part in key if part is not None) if None not in key and len(key) <= 9 else None
+
+
+_NAMED = re.compile(
+    r"(?:[A-Z]{2,4}(?:\s?\d{1,2}|\sNo\.\s?\d{1,2})?\s(?:to\s)?)?"
+    r"(?P<number>(?P<word>[A-Z]{2,4}(?:-[A-Z]{1,4})?)\d{0,2}[ -]"
+    r"(?P<figures>\d{1,3}[A-Z]?(?:\.\d{1,4}[A-Z]{0,2}){1,4}|\d{2}[A-Z]\d{2,4}|(?<=[A-Z]-[A-Z][ -])\d{1,4}"
+    r"|(?<=[A-Z]-[A-Z]{3}[ -])\d{1,4})(?:\([A-Za-z\d]{1,4}\)){0,6})(?P<stop>[.:]?)(?=\s|\Z)"
+)
+_TWO_FIGURES = re.compile(r"\d{2}[A-Z]{0,2}\Z")
+_IN_ORDER = 0.75
+"""Share of them that must follow the one before: books of a code begin again."""
+_FEWEST_NAMED = 3
+"""Fewest paragraphs with one word that are a code's: one or two may be names of products."""
+
+
+def named_numbers(titles: Sequence[str]) -> dict[int, NumberedTitle]:
+    """Read the numbers of a code's paragraphs: its letters before the figures ("CS 25.21", "AMC1 25.1309(b)").
+
+    Designations of other things look the same. The paragraphs of a code are at least three, count up, and count to
+    ten and beyond, unlike versions ("TLS 1.2"). Material about them has their figures after other letters.
+
+    Returns:
+        Number as printed and title, by the index of those of `titles` that begin with such a number.
+    """
+    by_word: defaultdict[str, list[tuple[int, re.Match[str]]]] = defaultdict(list)
+    for place, title in enumerate(titles):
+        if (match := _NAMED.match(title)) is not None and not is_foreign(match["number"]):
+            by_word[match["word"]].append((place, match))
+    codes = [word for word, members in by_word.items() if _is_code([match["figures"] for _, match in members])]
+    known = {match["figures"] for word in codes for _, match in by_word[word]}
+    found: dict[int, NumberedTitle] = {}
+    for word, members in by_word.items():
+        for place, match in members:
+            if word in codes or match["figures"] in known:
+                title = titles[place]
+                rest = title[match.end() :].lstrip(" –—-")
+                found[place] = NumberedTitle(title[: match.end("number")], rest or title)
+    return found
+
+
+def _is_code(figures: Sequence[str]) -> bool:
+    """Return whether the figures after one word are those of a code's paragraphs."""
+    keys = [tuple(map(int, re.findall(r"\d+", each))) for each in figures]
+    rising = sum(one <= other for one, other in itertools.pairwise(keys))
+    high = sum(_TWO_FIGURES.search(each) is not None for each in figures)
+    return len(set(keys)) >= _FEWEST_NAMED and rising >= _IN_ORDER * (len(keys) - 1) and 2 * high >= len(keys)
 
 
 def _first(part: str, *, roman: bool) -> int | None:
@@ -309,16 +360,31 @@ _COUNTING = re.compile(r"[A-Za-z]+|\d+")
 
 
 def _after(marker: str) -> set[str]:
-    """Return the markers that may come next; a bullet repeats."""
-    found = _COUNTING.search(marker)
-    if found is None or marker == "o":
+    """Return the markers that may come next; a bullet repeats.
+
+    Each part may count on: "(a)(2)", "(b)(1)" and "(b)" may come after "(a)(1)", and "2a." or "2bis." after "2.".
+    """
+    parts = list(_COUNTING.finditer(marker))
+    if not parts or marker == "o":
         return {marker}
-    word = found.group()
-    form = "i" if word.islower() else "I"
+    end = parts[-1].end()
+    following: set[str] = set()
+    for part in parts:
+        before = marker[: part.start()]
+        for each in _next(part.group()):
+            following |= {f"{before}{each}{marker[part.end() :]}", f"{before}{each}{marker[end:]}"}
+    if marker[end - 1].isdigit():
+        following |= {f"{marker[:end]}{added}{marker[end:]}" for added in ("a", "bis", " bis")}
+    return following
+
+
+def _next(word: str) -> set[str]:
+    """Return what may follow one part of a marker: a number, a letter, a Roman numeral, a Latin word."""
     if word.isdigit():
-        following = {str(int(word) + 1)}
-    else:
-        following = {chr(ord(word) + 1)} if len(word) == 1 else set[str]()
-        value = roman_value(word.upper())
-        following |= {counted(value + 1, form)} if value is not None else set()
-    return {marker.replace(word, each) for each in following}
+        return {str(int(word) + 1)}
+    following = {chr(ord(word) + 1)} if len(word) == 1 else set[str]()
+    if (value := roman_value(word.upper())) is not None:
+        following.add(counted(value + 1, "i" if word.islower() else "I"))
+    if word in LATIN_ADDED[:-1]:
+        following.add(LATIN_ADDED[LATIN_ADDED.index(word) + 1])
+    return following

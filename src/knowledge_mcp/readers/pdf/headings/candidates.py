@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from knowledge_mcp.language.openings import (
     ANNEX_WORDS,
     DEEP_NUMBER,
+    EASTERN_ANNEX,
     FORCE_IN_BRACKETS,
     NUMBERED_WORDS,
     STATUS_WORDS,
@@ -74,7 +75,8 @@ _ALONE = re.compile(rf"(?:(?:{NUMBERED_WORDS})\s+)?[A-Z0-9][\w.]{{0,12}}[.:–�
 _LONGEST_ALONE = 23
 """Maximum number of characters of a keyword, a space and a number."""
 _KEYWORD_ALONE = re.compile(
-    rf"(?:{STATUS_WORDS})?(?:{NUMBERED_WORDS})\s+(?:[A-Z0-9]{{1,4}}|[А-Я])[.:–—-]?(?:\s*\((?:informativ[aeo]?|normativ[aeo]?)\):?)?",
+    rf"(?:{STATUS_WORDS})?(?:{NUMBERED_WORDS})\s+(?:[A-Z0-9]{{1,4}}|[А-Я])[.:–—-]?(?:\s*\((?:informativ[aeo]?|normativ[aeo]?)\):?)?"
+    rf"|{EASTERN_ANNEX}",
     re.IGNORECASE,
 )
 STOP_WITHIN = re.compile(r"[^\W\d_]{3}\. [A-Z]\w* [a-z]")
@@ -455,7 +457,8 @@ def _is_under(line: Line, other: Line) -> bool:
         other.bold > line.bold and other.size > line.size
     )
     flush = abs(line.x0 - other.x0) < 3 and other.size >= line.size - 0.3
-    worded = other.text[:1].isupper() and other.text[-1] not in ".,;:" and len(other.text) < 110
+    first = other.text[:1]
+    worded = first.isalpha() and not first.islower() and other.text[-1] not in ".,;:。；" and len(other.text) < 110
     return (centred or flush) and worded and not _NUMBER_FIRST.match(other.text)
 
 
