@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -163,6 +165,27 @@ def test_names_that_the_file_does_not_define_stay_as_written_and_are_reported_bu
     assert document.text.endswith("Red.")
     assert "|hook|" in document.text
     assert any("hook" in warning and "line 4" in warning for warning in document.warnings)
+
+
+def test_docutils_gets_a_very_long_paragraph_in_parts_and_all_its_words_are_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from docutils.parsers.rst import states
+
+    parts: list[int] = []
+    parse: Any = states.Inliner.parse
+
+    def measured(inliner: Any, text: str, *rest: Any) -> Any:
+        parts.append(len(text))
+        return parse(inliner, text, *rest)
+
+    monkeypatch.setattr(states.Inliner, "parse", measured)
+    sentences = [f"Valve {number} has a *red* mark and an ``open one." for number in range(400)]
+    document = read("Valves\n======\n\n" + " ".join(sentences) + "\n", "a.rst")
+
+    assert max(parts) <= 4000 < sum(parts)
+    assert document.text.partition("\n\n")[2] == " ".join(sentences).replace("*red*", "red")
+    assert any("line 4" in warning and "without end-string" in warning for warning in document.warnings)
 
 
 def test_substitutions_that_double_are_refused_before_they_grow() -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from docutils import core, nodes
-from docutils.parsers.rst import Directive, Parser, directives, roles
+from docutils.parsers.rst import Directive, Parser, directives, roles, states
 from docutils.transforms import Transform
 from docutils.utils import SystemMessage
 
@@ -99,7 +99,47 @@ class _CountSubstitutions(Transform):
             raise Refusal("too_large", "Its substitutions expand to more text than can be read.")
 
 
+_LONGEST_PARAGRAPH = 4_000
+"""Characters of a paragraph that docutils searches for marks at once: its time grows with their square. Paragraphs that
+people write are shorter."""
+_SENTENCE_END = re.compile(r"[.;:!?]\s")
+
+
+def _read_in_parts(whole: Any, text: str, lineno: int, memo: Any, parent: Any) -> tuple[list[Any], list[Any]]:
+    """Read a very long paragraph in parts that end with a sentence, any other as docutils (`whole`) does.
+
+    A mark that begins in one part and ends in another stays as written, and docutils reports it.
+    """
+    if len(text) <= _LONGEST_PARAGRAPH:
+        return whole(text, lineno, memo, parent)
+    found: list[Any] = []
+    said: list[Any] = []
+    start = 0
+    while start < len(text):
+        end = _end_of_part(text, start)
+        inlines, messages = whole(text[start:end], lineno, memo, parent)
+        found.append(nodes.inline("", "", *inlines))  # docutils' time also grows with the square of the children
+        said += messages
+        start = end
+    return found, said
+
+
+def _end_of_part(text: str, start: int) -> int:
+    """Return where the part that begins at `start` ends: behind the last sentence that it has room for, or a word."""
+    most = start + _LONGEST_PARAGRAPH
+    if len(text) <= most:
+        return len(text)
+    ends = [match.end() for match in _SENTENCE_END.finditer(text, start, most)]
+    word = max(text.rfind(" ", start, most), text.rfind("\n", start, most)) + 1
+    return ends[-1] if ends else word if word > start else most
+
+
 class _Parser(Parser):
+    def __init__(self) -> None:
+        inliner: Any = states.Inliner()
+        inliner.parse = functools.partial(_read_in_parts, inliner.parse)
+        super().__init__(inliner=inliner)
+
     def get_transforms(self) -> list[type[Transform]]:
         return [*super().get_transforms(), _CountSubstitutions]
 
