@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -11,11 +12,16 @@ from knowledge_mcp.language.openings import opening_of
 from knowledge_mcp.language.printed import RAISED
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, letters_of
+from knowledge_mcp.readers.shared.tables import is_number
 
 _SHIFT = 6.0
 """Points by which a column may be wider or narrower on the next page, relative to the table's position."""
 _ROWS_BELOW = 3
 """Minimum number of rows of a table from which its caption is taken out: a header and a row remain."""
+_JOINT = " / "
+"""What joins the rows of a header."""
+_FEWEST_NAMES = 2
+"""Fewest names of a row of a header: a single one may be the title of a group of rows."""
 _SMALLER = 1.4
 """Points by which notes are set smaller than the text."""
 _NOTE = re.compile(rf"(?:[\d{RAISED}]{{1,3}}|[*†‡]{{1,2}})[.)]?\s")
@@ -29,6 +35,7 @@ def join_tables(pages: Sequence[PageLayout]) -> None:
     """Join a table that ends a page with the one that begins the next page, if it continues; in place.
 
     It continues if ruling lines give both the same columns, or if the header is repeated. A repeated header is removed,
+    also if only one of its rows is repeated, or if the page ends below the header;
     and the rest of a row that continues over the page is appended to the row. If both have bold first rows with
     different words, they are two tables. A line that says "continued" may be between them; it stays after the table.
     Within a page, tables are joined if the header is repeated. A lone header at the end of a page or a column is
@@ -156,7 +163,7 @@ def _is_between(line: Line) -> bool:
 def _continues(first: Table, second: Table) -> bool:
     if len(first.rows[0]) != len(second.rows[0]):
         return False
-    if _letters(first.rows[0]) == _letters(second.rows[0]):
+    if _letters(first.rows[0]) == _letters(second.rows[0]) or _is_row_of(first.rows[0], second.rows[0]):
         return True
     return _same_columns(first.edges, second.edges) and not (_is_headed(first) and _is_headed(second))
 
@@ -180,8 +187,15 @@ def _is_headed(table: Table) -> bool:
 
 
 def _append(first: Table, second: Table) -> None:
-    repeated = _letters(first.rows[0]) == _letters(second.rows[0])
-    rows = second.rows[1:] if repeated else second.rows
+    if all(_is_row_of(second.rows[0], row) for row in first.rows):
+        first.rows[:] = second.rows[:1]
+    elif (joined := _header_of_two(first.rows)) is not None:
+        first.rows[:] = [joined]
+    header = first.rows[0]
+    repeated = itertools.takewhile(
+        lambda row: _letters(header) == _letters(row) or _is_row_of(header, row), second.rows
+    )
+    rows = second.rows[sum(1 for _ in repeated) :]
     if len(rows) > 1 and _is_rest(first.rows[-1], rows[0]):
         first.rows[-1] = ["\n".join(filter(None, pair)) for pair in zip(first.rows[-1], rows[0], strict=True)]
         rows = rows[1:]
@@ -192,6 +206,33 @@ def _append(first: Table, second: Table) -> None:
         first.turns.extend((len(first.rows) + row - before, page) for row, page in second.turns)
         first.rows.extend(rows)
     first.lines.extend(second.lines)
+
+
+def _is_row_of(header: Sequence[str], row: Sequence[str]) -> bool:
+    """Return whether a row is one of those that were joined to a header: "Pressure", "", "Mass"."""
+    if len(row) != len(header) or sum(map(bool, row)) < _FEWEST_NAMES or not any(_JOINT in cell for cell in header):
+        return False
+    parts = [{"", *map(letters_of, cell.split(_JOINT))} for cell in header]
+    return all(letters_of(cell) in known for cell, known in zip(row, parts, strict=True))
+
+
+def _header_of_two(rows: Sequence[Sequence[str]]) -> list[str] | None:
+    """Join the two rows of a table that has only its header on this page; None if it is another table.
+
+    A name that spans both rows is in both; one that spans columns has no words beside it.
+    """
+    if len(rows) != 2 or not all(rows[1]) or any(is_number(cell) for cell in rows[1]):
+        return None
+    above, below = rows
+    spans = [bool(one) and letters_of(one) == letters_of(other) for one, other in zip(above, below, strict=True)]
+    if not any(spans) or all(above) or not above[0]:
+        return None
+    header: list[str] = []
+    group = ""
+    for one, other, is_one in zip(above, below, spans, strict=True):
+        group = one or group
+        header.append(other if is_one else f"{group}{_JOINT}{other}")
+    return header
 
 
 def _is_rest(row: Sequence[str], rest: Sequence[str]) -> bool:
