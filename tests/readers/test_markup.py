@@ -341,7 +341,7 @@ a|image::a.png[A circle,20]
     document = read(text, "a.adoc")
     said = [(block.kind, block.span.of(document.text)) for block in document.blocks[1:]]
     assert said == [
-        (BlockKind.CAPTION, "Model ... one host, and one device."),
+        (BlockKind.CAPTION, "Figure 1. Model ... one host, and one device."),
         (BlockKind.PARAGRAPH, "States of a device"),
         (BlockKind.TABLE, "| Key | Picture |\n| --- | --- |\n| a | A circle |"),
     ]
@@ -374,7 +374,7 @@ a!image::a.png[]
 """
     document = read(text, "a.adoc")
     said = [block.span.of(document.text) for block in document.blocks]
-    assert said[:2] == ["A test", "| Hart 0 | Hart 1 |\n| --- | --- |\n| li t1 | li t4 |"]
+    assert said[:2] == ["Table 1. A test", "| Hart 0 | Hart 1 |\n| --- | --- |\n| li t1 | li t4 |"]
     assert "Beside it" in said[2]
     assert "Alone" in said[3]
     assert "!" not in document.text

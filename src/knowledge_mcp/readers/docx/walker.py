@@ -35,7 +35,7 @@ from knowledge_mcp.readers.docx.inline import (
 from knowledge_mcp.readers.docx.looks import Looks
 from knowledge_mcp.readers.docx.package import Element, attribute, child, value
 from knowledge_mcp.readers.docx.styles import BODY_TEXT_LEVEL, Label, Numbering, Role, Styles
-from knowledge_mcp.readers.docx.tables import TableReader, grid_rows, layout_content
+from knowledge_mcp.readers.docx.tables import TableReader, grid_rows, layout_content, take_notes
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder
 from knowledge_mcp.readers.shared.clauses import NO_TITLE_ENDS
 from knowledge_mcp.readers.shared.containers import Relation, local_name
@@ -408,6 +408,7 @@ class DocxWalker:
             for part in parts if depth <= _MAX_DEPTH else ():
                 self.feed(part, depth + 1)
             return
+        notes = take_notes(grid)
         boxes, drawn, figures = list[Element](), list[str](), list[str]()
 
         def cell_text(parts: Sequence[Element]) -> RichText:
@@ -430,6 +431,8 @@ class DocxWalker:
         for box in boxes:
             self._feed_all(box, depth)
         self._add_notes()
+        for part in notes:
+            self.feed(part, depth + 1)
 
     # ---- writing
 

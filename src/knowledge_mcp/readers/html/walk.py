@@ -410,7 +410,8 @@ class _Walk:
             if self._table.depth == 0:
                 self._stray()
                 table, self._table = self._table, None
-                self._put(table.piece())
+                for piece in table.pieces():
+                    self._put(piece)
                 return
         if self._table.depth > 1:
             self._rich.add(" " if tag in _BLOCKS else "")

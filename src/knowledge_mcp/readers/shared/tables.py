@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from knowledge_mcp.language.multilingual.recognition import language_of
-from knowledge_mcp.language.openings import split_clause_number
+from knowledge_mcp.language.openings import Opening, opening_of, split_clause_number
 from knowledge_mcp.language.quantities.units import is_unit
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.shared.pieces import Piece, rich_piece
@@ -164,6 +164,17 @@ limit, a page of some kilobytes could be a table of gigabytes.
 _MOST_COLUMNS = 1000
 
 
+def _note_in(row: Sequence[RichText]) -> Opening | None:
+    """Return what a row opens if it is a note that spans all columns; otherwise None."""
+    spans = len(row) > 1 and all(cell is BLANK for cell in row[1:])
+    opening = opening_of(row[0].text) if spans else None
+    return opening if opening is not None and opening.kind in {BlockKind.NOTE, BlockKind.EXAMPLE} else None
+
+
+_FEWEST_ROWS = 2
+"""Fewest rows of a table besides the notes in its last rows: the header and a row."""
+
+
 class TableCells:
     """Collect rows and cells; `depth` counts nested tables, whose words stay in their cell."""
 
@@ -217,10 +228,14 @@ class TableCells:
         self._skip()
         self._columns = self._deep = 1
 
-    def piece(self) -> Piece:
-        """Return the table as a piece."""
+    def pieces(self) -> Iterator[Piece]:
+        """Yield the table, and the notes in its last rows if those span it."""
         rows = self.rows()
-        return rich_piece(BlockKind.TABLE, table_text(rows) if rows else RichText())
+        notes: list[Piece] = []
+        while len(rows) > _FEWEST_ROWS and (opening := _note_in(rows[-1])) is not None:
+            notes.insert(0, rich_piece(opening.kind, rows.pop()[0], marker=opening.marker))
+        yield rich_piece(BlockKind.TABLE, table_text(rows) if rows else RichText())
+        yield from notes
 
     def rows(self) -> list[list[RichText]]:
         """Return the rows that are not empty, with the header as one row."""

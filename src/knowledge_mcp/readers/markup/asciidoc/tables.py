@@ -28,8 +28,8 @@ _SEPARATORS = {",": ",", ":": ":"}
 _MOST_COLUMNS = 1000
 
 
-def table_of(line: str, inside: Sequence[str], attributes: Mapping[str, str], inline: Inline) -> Piece:
-    """Write the table between two delimiters.
+def table_of(line: str, inside: Sequence[str], attributes: Mapping[str, str], inline: Inline) -> Iterator[Piece]:
+    """Yield the table between two delimiters, and the notes in its last rows.
 
     Args:
         line: its delimiter; `,===` and `:===` are for separated values.
@@ -49,7 +49,7 @@ def table_of(line: str, inside: Sequence[str], attributes: Mapping[str, str], in
             for words in row:
                 cells.open()
                 cells.close(inline.rich(words))
-        return cells.piece()
+        return cells.pieces()
     inside = [each.replace("!", "|") for each in inside] if line[0] == "!" else inside
     found = list(_cells("\n".join(inside)))
     columns = _columns(attributes.get("cols", "")) or _first_row(inside)
@@ -72,7 +72,7 @@ def table_of(line: str, inside: Sequence[str], attributes: Mapping[str, str], in
         for column in range(at, min(at + wide, columns)):
             reaching[column] = deep - 1
         at += wide
-    return cells.piece()
+    return cells.pieces()
 
 
 def _cells(text: str) -> Iterator[tuple[str, int, int]]:

@@ -8,7 +8,8 @@ Unknown macros are kept as they are written.
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections import Counter
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 from knowledge_mcp.language.openings import ADMONITIONS
@@ -103,6 +104,7 @@ class _Walk:
         self._unread: list[str] = []
         self._counters: list[int] = []
         self._appendix = 0
+        self._captions: Counter[str] = Counter()
         self._inline.titles = dict(self._titles())
 
     def pieces(self) -> Iterator[Piece]:
@@ -162,6 +164,8 @@ class _Walk:
         name, value = attribute["name"].lower(), (attribute["value"] or "").strip()
         if attribute["off"] or attribute.group().rstrip().endswith("!:"):
             self._inline.attributes.pop(name, None)
+            if name.endswith("-caption"):
+                self._inline.attributes[name] = ""
             return
         self._inline.attributes[name] = value
         key = {"revnumber": "version", "revdate": "date", "author": "author", "doctype": ""}.get(name, "")
@@ -252,7 +256,7 @@ class _Walk:
         """Write one block; return its number of lines."""
         line = lines[at].strip()
         if marks.title:
-            yield with_anchors(rich_piece(BlockKind.CAPTION, self._inline.rich(marks.title)), marks.names)
+            yield with_anchors(self._caption(_captioned(line, marks), marks.title, marks.attributes), marks.names)
             marks.names = []
         if _DELIMITER.fullmatch(line):
             end = next((k for k in range(at + 1, len(lines)) if lines[k].rstrip() == _closing(line)), len(lines))
@@ -270,11 +274,26 @@ class _Walk:
         yield from self._paragraph(lines[at:end], marks)
         return end - at
 
+    def _caption(self, kind: str, title: str, attributes: Mapping[str, str]) -> Piece:
+        """Write the title of a block with the label and number that are printed before it: "Table 1. Limits"."""
+        label = self._inline.attributes.get(f"{kind}-caption", kind.capitalize()) if kind else ""
+        own = attributes.get("caption")
+        if label and own is None:
+            self._captions[kind] += 1
+            label = f"{label} {self._captions[kind]}"
+        elif own is not None:
+            label = own.strip(' ".')
+        rich = RichText(f"{label}. " if label else "")
+        rich.extend(self._inline.rich(title))
+        return rich_piece(BlockKind.CAPTION, rich, marker=label)
+
     def _image(self, inside: str, line: str, marks: Marks) -> Iterator[Piece]:
         """Write the alternative text and the title of a picture."""
         for kind, words in zip((BlockKind.PARAGRAPH, BlockKind.CAPTION), words_of_image(inside), strict=True):
             if words:
-                yield _at(with_anchors(rich_piece(kind, self._inline.rich(words)), marks.names), [line])
+                is_title = kind is BlockKind.CAPTION
+                written = self._caption("figure", words, {}) if is_title else rich_piece(kind, self._inline.rich(words))
+                yield _at(with_anchors(written, marks.names), [line])
                 marks.names = []
 
     def _paragraph(self, lines: Sequence[str], marks: Marks) -> Iterator[Piece]:
@@ -293,9 +312,11 @@ class _Walk:
     def _table(self, line: str, inside: Sequence[str], marks: Marks, depth: int) -> Iterator[Piece]:
         """Write a table, then the tables in its cells; a table with nothing but these is left out."""
         own, nested = without_nested(inside) if line[0] == "|" else (inside, [])
-        written = table_of(line, own, marks.attributes, self._inline)
+        written, *notes = table_of(line, own, marks.attributes, self._inline)
         if not nested or any(map(str.isalnum, written["text"])):
             yield _at(with_anchors(written, marks.names), own)
+        for note in notes:
+            yield _at(note, own)
         for each in nested:
             yield from self._block_list(each, depth=depth + 1)
 
@@ -447,6 +468,15 @@ def _upcoming(lines: Sequence[str], at: int) -> re.Match[str] | None:
 def _key_of(mark: str) -> str:
     """Return a key for the level of a list, by its mark."""
     return "1." if mark[0].isdigit() else "a." if mark[0].isalpha() else mark if mark[0] != "<" else "<1>"
+
+
+def _captioned(line: str, marks: Marks) -> str:
+    """Return what the title before a block names, for which AsciiDoc prints a label; empty for other blocks."""
+    if line[1:2] == "=" and line[0] in {"|", ",", ":", "!"}:
+        return "table"
+    if line.startswith("image::"):
+        return "figure"
+    return "example" if line.startswith("====") and marks.style.lower() not in ADMONITIONS else ""
 
 
 def _is_underlined(title: str, under: str) -> bool:

@@ -110,7 +110,7 @@ class OdfWalk:
             elif name == "list":
                 yield from self._list(element, depth, item.within if item is not None else None)
             elif name == "table":
-                yield self._table(element)
+                yield from self._table(element)
             elif name in SHAPES or (name in _PASSED and name not in _INDEXES):
                 if name == "frame" and (shown := self.words.of_frame(element)):
                     yield piece(BlockKind.PARAGRAPH, shown)
@@ -157,7 +157,7 @@ class OdfWalk:
             if outer is element and not any(map(self.words.is_unseen, _between(box, element))):
                 yield from self.blocks(box, depth + 1)
 
-    def _table(self, element: Element) -> Piece:
+    def _table(self, element: Element) -> Iterator[Piece]:
         table = TableCells()
         for row in element.iter(f"{TABLE}table-row"):
             if next(row.iterancestors(f"{TABLE}table"), None) is not element or self.words.is_unseen(row):
@@ -170,7 +170,7 @@ class OdfWalk:
                 for text, wide, deep in cells:
                     table.open(wide, deep)
                     table.close(text)
-        return table.piece()
+        return table.pieces()
 
     def _cells(self, row: Element) -> Iterator[tuple[RichText, int, int]]:
         """Yield a row's cells up to the last one with words, as (text, colspan, rowspan).
