@@ -248,6 +248,19 @@ def test_footnotes_stand_behind_the_paragraph_that_cites_them_with_the_number_th
     ]
 
 
+def test_a_footnote_that_is_cited_several_times_stands_once_behind_the_first_paragraph_that_cites_it() -> None:
+    from tests.readers.docx_files import W
+
+    notes = f'<w:footnotes xmlns:w="{W}"><w:footnote w:id="2">{p("Its proof.")}</w:footnote></w:footnotes>'
+    cited = '<w:r><w:footnoteReference w:id="2"/></w:r>'
+    document = read_docx(p(run("One") + cited + run(" two") + cited) + p(run("Three") + cited), word__footnotes=notes)
+    assert kinds(document) == [
+        ("paragraph", "One[^1] two[^1]"),
+        ("footnote", "[^1] Its proof."),
+        ("paragraph", "Three[^1]"),
+    ]
+
+
 def test_notes_examples_and_code_are_distinguished() -> None:
     body = p("NOTE 2 Mind the gap.") + p("EXAMPLE: 3 apples") + p("Note that it rains.") + p("Styled.", "N")
     body += p("if a:", "C") + p("    b()", "C") + p("Quoted.", "Q")

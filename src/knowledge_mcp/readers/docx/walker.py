@@ -76,6 +76,7 @@ class DocxWalker:
         self._notes = notes
         self._bookmarks = Bookmarks()
         self._cited: list[tuple[str, str]] = []
+        self._noted: set[tuple[str, str]] = set()
         self._code: RichText | None = None
         self._like_contents: list[Paragraph] = []
         self._below_contents = False
@@ -384,8 +385,10 @@ class DocxWalker:
             self._after(paragraph)
 
     def _add_notes(self) -> None:
+        """Write the notes that were cited since the last ones, each once in a document."""
         cited, self._cited = self._cited, []
-        for key in cited:
+        for key in (each for each in dict.fromkeys(cited) if each not in self._noted):
+            self._noted.add(key)
             text = RichText()
             for parts in paragraphs_of(self._notes.get(key, ())):
                 if len(text):
