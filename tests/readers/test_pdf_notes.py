@@ -165,3 +165,23 @@ def test_a_raised_mark_before_its_note_and_a_number_of_another_cell_are_told_apa
     document = _read(pages)
     assert _blocks(document)[1:3] == ["ᵃ Without the ring.", "ᵇ Not for water."]
     assert "1. NUMBER" in document.text
+
+
+def test_commentary_on_a_clause_in_italics_is_a_note_and_the_text_below_it_belongs_to_the_clause() -> None:
+    pages = sheet()
+    for number in ("1", "2"):
+        pages.heading(f"{number} Doors")
+        pages.line(f"COMMENTARY ON CLAUSE {number}", font="Helvetica-BoldOblique", size=9)
+        pages.y += 6
+        pages.paragraph("Doors are opened by people who have never seen them before.", font="Helvetica-Oblique")
+        pages.paragraph("They shall not be taken for gates.", font="Helvetica-Oblique")
+        pages.paragraph(SENTENCE)
+    pages.heading("3 Commentary on the results")
+    pages.paragraph(SENTENCE)
+
+    document = PdfReader(sandbox=InProcessSandbox()).read(item_of(pages.done()))
+
+    assert [section.label for section in document.sections] == ["1 Doors", "2 Doors", "3 Commentary on the results"]
+    kinds = [block.kind for block in document.blocks]
+    assert kinds[:5] == [BlockKind.HEADING, *[BlockKind.NOTE] * 3, BlockKind.PARAGRAPH]
+    assert document.blocks[1].marker == "COMMENTARY ON CLAUSE 1"

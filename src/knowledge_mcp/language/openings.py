@@ -157,7 +157,7 @@ def opening_of(text: str) -> Opening | None:
     if match := _ORDERED.match(text):
         marker = match["marker"]  # "(A)" may be a unit
         return Opening(BlockKind.LIST_ITEM, marker, sure=marker[0] == "(" and not marker[1].isupper())
-    return (_note(text) if text[:1] in "NEABRUOMHPП注示例" else None) or (
+    return (_note(text) if text[:1] in "NEABCRUOMHPП注示例" else None) or (
         _caption(text) if text[:1] in "TFLEABCPQТР表图図" else None
     )
 
@@ -168,7 +168,17 @@ def mark_alone(words: str) -> Opening | None:
     return opening if opening is not None and opening.marker == words else None
 
 
+_COMMENTARY = re.compile(r"COMMENTARY ON (?:CLAUSE )?(?:[A-Z]\.)?\d{1,3}(?:\.\d{1,3}){0,6}(?=\s|\Z)")
+
+
+def is_commentary(marker: str) -> bool:
+    """Return whether it is the line above commentary on a clause, which British Standards print in italics."""
+    return _COMMENTARY.fullmatch(marker) is not None
+
+
 def _note(text: str) -> Opening | None:
+    if (commentary := _COMMENTARY.match(text)) is not None:
+        return Opening(BlockKind.NOTE, commentary.group())
     match = _PRINTED_NOTE.match(text)
     if match is None:
         return None

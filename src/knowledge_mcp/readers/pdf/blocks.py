@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from knowledge_mcp.language.openings import Opening, mark_alone, opening_of
+from knowledge_mcp.language.openings import Opening, is_commentary, mark_alone, opening_of
 from knowledge_mcp.language.printed import MARK_OF_NOTE, RAISED, note_marks
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.pdf.headings.candidates import Body, is_title_of_caption
@@ -285,6 +285,7 @@ class _Stream:
         self._open: _Open | None = None
         self._indents: list[float] = []
         self._leading: tuple[float, str] | None = None  # left edge of an item that introduces others, and its form
+        self._commented = False  # below "COMMENTARY ON 6.1", up to the end of the italics
         self._form = ""  # form of the last item's marker: "(a)" for "(b)"
         self._cited: list[_Open] = []  # notes of a page, until the text that cites them is written
         self._footnotes: list[_Open] = []  # notes that nothing cites
@@ -326,6 +327,7 @@ class _Stream:
 
     def _heading(self, heading: Heading) -> Iterator[dict[str, Any]]:
         self._indents.clear()
+        self._commented = False
         self._leading = None
         printed = heading.lines[0].text
         for line in heading.lines[1:]:
@@ -359,6 +361,11 @@ class _Stream:
         yield from self._close()
         if opening is None and line.code:
             opening = Opening(BlockKind.CODE, "")
+        self._commented = (self._commented and line.is_italic) or (
+            opening is not None and is_commentary(opening.marker)
+        )
+        if opening is None and self._commented:
+            opening = Opening(BlockKind.NOTE, "")
         self._open = _Open(opening or _PLAIN, line.text, line, line.x0, [line.page], Extent([line]), code=[line])
         if opening is not None and opening.kind is BlockKind.LIST_ITEM:
             self._open.depth = self._depth(line.x0) + self._is_led(line.x0, opening.marker)

@@ -20,7 +20,9 @@ from knowledge_mcp.readers.shared.layout import Line, family_of, is_figures, let
 _Style = tuple[float, bool, str]
 
 _CAPTION = re.compile(
-    r"(?:table|figure|fig\.|example|note|listing|equation|caution|warning|tableau)\b[\s\d.:-]", re.IGNORECASE
+    r"(?:table|figure|fig\.|example|note|listing|equation|caution|warning|tableau)\b[\s\d.:-]"
+    r"|commentary on (?:clause )?(?:[A-Z]\.)?\d",
+    re.IGNORECASE,
 )
 _KNOWN = re.compile(
     r"(?:(?:european |national )?foreword|preface|introduction|abstract|executive (?:summary|overview)|"
