@@ -36,6 +36,9 @@ def chosen(*candidates: tuple[TitleSource, str], name: str = "some_file-2.pdf", 
         "Norme internationale",
         "AMENDMENT 1",
         "FAX",
+        "Official Journal of the European Union",
+        "Amtsblatt der Europäischen Union",
+        "REGULATIONS",
     ],
 )
 def test_scraps_give_way_to_the_name_of_the_file_in_plain_form(scrap: str) -> None:
@@ -51,6 +54,13 @@ def test_one_word_that_was_recognised_on_a_scan_is_no_title_but_a_printed_one_is
 def test_a_label_that_was_recognised_is_no_designation() -> None:
     assert chosen((TitleSource.LARGEST, "LOW 22.5.m3/h"), ocr=True) == "some file-2"
     assert chosen((TitleSource.LARGEST, "MIL-STD-498"), ocr=True) == "MIL-STD-498"
+
+
+def test_the_number_of_a_part_stands_before_the_title_of_its_data_sheet_unless_that_has_it() -> None:
+    part, words = (TitleSource.LARGEST, "LM317"), "Adjustable voltage regulator"
+    assert chosen(part, (TitleSource.SMALLER, words)) == f"LM317 {words}"
+    assert chosen(part, (TitleSource.SMALLER, f"{words} LM317")) == f"{words} LM317"
+    assert chosen((TitleSource.SMALLER, "LM317"), (TitleSource.LARGEST, words)) == words
 
 
 def test_a_property_that_the_text_bears_out_wins_over_print_and_one_of_another_document_does_not() -> None:

@@ -51,10 +51,15 @@ _KIND = re.compile(
     r"(?:(?:final |committee )?draft )?(?:international|european|national|british) standard|technical report"
     r"|norme (?:internationale|européenne)|europäische norm|technical specification|recommendation"
     r"|(?:technical )?corrigendum ?\d*|amendment ?\d*|amendement ?\d*"
+    r"|(?:the )?official (?:journal|gazette)(?: of (?:the )?\w.{0,40})?|of the european (?:union|communities)"
+    r"|federal register|amtsblatt(?: der .{1,40})?|bundesgesetzblatt.{0,40}|journal officiel(?: d.{1,60})?"
+    r"|gazzetta ufficiale(?: d.{1,60})?|(?:bolet[ií]n|diario|diário) oficial(?: d.{1,60})?"
+    r"|(?:non-)?legislative acts|[LC] series|regulations|directives|decisions|rules and regulations|proposed rules|verordnungen|richtlinien|r[eè]glements"
     r"|(?:tele)?fax(?: (?:cover )?sheet| message)?|memo(?:randum)?|layout ?\d*|presentation ?\d*|new document",
     re.IGNORECASE,
 )
-"""Kinds of documents as printed on covers, and default names of programs for untitled documents."""
+"""Kinds of documents as printed on covers, gazettes and their parts, and default names of programs for untitled
+documents."""
 _FOOTNOTE = re.compile(r"(?:(?<=[^\W\d_])\d{1,2}\)|[¹²³⁴-⁹†‡§]|\*){1,3}$")
 _LABEL = re.compile(
     r"(?:attn|cc|date|edition|fax|from|issue|no|page|phone|re|ref|rev|revision|subject|tel|to|version|vol)\b[ .:]",
@@ -74,7 +79,8 @@ _OPEN_ENDS = frozenset("a an and as at by for from in is of on or said says that
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _VOWEL = re.compile(r"[aeiouyàáâãäåæèéêëìíîïòóôõöøœùúûüý]", re.IGNORECASE)
 _SENTENCE = re.compile(r"[.!?]\s+[A-Z][a-z]+\s+[a-z]+\s+[a-z]+")
-_LONGEST, _SHORTEST = 250, 3
+_LONGEST, _SHORTEST = 400, 3
+"""Longest title in characters, of an act with what it repeals; and shortest."""
 _WORDY = 0.7
 """Minimum share of words with a vowel, abbreviations aside; text in every Latin-script language has more."""
 _LETTERS = 0.5
@@ -124,8 +130,21 @@ def choose_title(candidates: Sequence[TitleCandidate], file_name: str, text: str
     if not best:
         return designations[0] if designations else plain_name(file_name)
     best = _as_printed(best, text)
+    designations += [each.text for each in candidates if each.source is TitleSource.LARGEST and _is_sure_part(each)]
     is_designated = any(each.casefold() in best.casefold() for each in designations)
     return best if is_designated or not designations else f"{designations[0]} {best}"
+
+
+_PART = re.compile(r"(?=\S{0,6}\d)(?=\S{0,20}[A-Z])[A-Z\d]{2,12}(?:[-/][A-Z\d]{1,12}){0,3}")
+
+
+def is_part_number(text: str) -> bool:
+    """Return whether a text is the number of a part: "LM317", "74HC00". Data sheets have it above the title."""
+    return _PART.fullmatch(text.strip()) is not None
+
+
+def _is_sure_part(candidate: TitleCandidate) -> bool:
+    return not candidate.recognised and is_part_number(candidate.text)
 
 
 def _votes(one: TitleCandidate, other: TitleCandidate) -> bool:

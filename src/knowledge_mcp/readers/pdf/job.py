@@ -14,6 +14,7 @@ from typing import Any
 
 from knowledge_mcp.language.clauses import SectionRole, role_of_title
 from knowledge_mcp.language.openings import split_clause_number
+from knowledge_mcp.language.titles import is_part_number
 from knowledge_mcp.readers.pdf import engine
 from knowledge_mcp.readers.pdf.annotations import PageComment, comment_warnings
 from knowledge_mcp.readers.pdf.blocks import blocks_of
@@ -244,6 +245,8 @@ def _restore(pages: Sequence[PageLayout], bare: Mapping[int, list[Line | Table]]
 
 _PRINTS, _TITLE_LINES = 4, 6
 """Number of font sizes examined on a cover, and maximum number of lines in one size: a title, not running text."""
+_LONGEST_TITLE = 400
+"""Longest title in characters: that of an act, with what it repeals."""
 _LEAST_PAGES = 4
 _EDGE = 0.1
 """Number of pages from which running lines are looked for, and share of a page's height for header and footer each."""
@@ -255,7 +258,7 @@ def _headlines(pages: Sequence[PageLayout]) -> list[str]:
     Each consists of all lines in one size, up to six. Empty if all lines have the same size.
     """
     for page in pages:
-        lines = [line for line in page.lines if not line.rotated and sum(map(str.isalpha, line.text)) > 2]
+        lines = [line for line in page.lines if not line.rotated and _may_be_title(line.text)]
         if not lines:
             continue
         clauses = (at for at, line in enumerate(lines) if line.bold and _is_clause(line))
@@ -270,10 +273,16 @@ def _headlines(pages: Sequence[PageLayout]) -> list[str]:
             above = [line for line in lines[:first] if round(line.size) == size]
             alike = [line for line in above if role_of_title(line.text) is not SectionRole.OVERVIEW]
             text = " ".join(line.text for line in alike)
-            if 0 < len(text) <= 200:
+            if 0 < len(text) <= _LONGEST_TITLE:
                 found.append(text)
         return found
     return []
+
+
+def _may_be_title(text: str) -> bool:
+    """Return whether a line may belong to a title: no date, and nothing in brackets, as below the titles of acts."""
+    is_aside = text.startswith("(") and text.find(")") == len(text.rstrip()) - 1
+    return not is_aside and (sum(map(str.isalpha, text)) > 2 or is_part_number(text))
 
 
 def _is_clause(line: Line) -> bool:
