@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from collections.abc import Callable, Sequence
 
@@ -46,6 +47,55 @@ def side_by_side() -> Sheet:
         for left, lines in zip((LEFT, RIGHT), columns, strict=True):
             put(pages, lines[start : start + 12], left)
     return pages
+
+
+_TERMS = (
+    (
+        "pump",
+        "machine that moves a liquid by adding energy to it",
+        "pompe",
+        "machine qui déplace un liquide par l'énergie",
+    ),
+    ("head", "energy that is added to the liquid per unit of its weight", "hauteur", "énergie par unité de son poids"),
+    (
+        "flow rate",
+        "volume of the liquid that passes in unit time",
+        "débit",
+        "volume du liquide qui passe par unité de temps",
+    ),
+    (
+        "duty point",
+        "flow and head for which the pump is ordered",
+        "régime",
+        "débit et hauteur pour lesquels elle est choisie",
+    ),
+    (
+        "seal",
+        "part that keeps the liquid in where the shaft goes out",
+        "joint",
+        "pièce qui retient le liquide dans le corps",
+    ),
+)
+
+
+def test_terms_of_two_languages_that_are_level_row_by_row_are_no_table_and_not_woven_into_each_other() -> None:
+    pages = sheet()
+    for number, (term, meaning, *others) in enumerate(_TERMS, 1):
+        rows: list[list[tuple[str, str]]] = []
+        for words, text in ((term, meaning), tuple(others)):
+            lines = [(f"3.{number}", "Helvetica-Bold"), (words, "Helvetica-Bold")]
+            rows.append([*lines, *((line, "Helvetica") for line in textwrap.wrap(text, 34))])
+        top = pages.y
+        for left, lines in zip((LEFT, RIGHT), rows, strict=True):
+            pages.y = top
+            for text, font in lines:
+                pages.line(text, x=left, font=font)
+        pages.y = top + 13 * max(map(len, rows)) + 8
+
+    words = " ".join(read(pages).text.split())
+
+    sides = [[f"3.{number} {one[side]} {one[side + 1]}" for number, one in enumerate(_TERMS, 1)] for side in (0, 2)]
+    assert words == " ".join(itertools.chain.from_iterable(sides))
 
 
 def on_facing_pages() -> Sheet:

@@ -54,7 +54,8 @@ _KIND = re.compile(
     r"|(?:the )?official (?:journal|gazette)(?: of (?:the )?\w.{0,40})?|of the european (?:union|communities)"
     r"|federal register|amtsblatt(?: der .{1,40})?|bundesgesetzblatt.{0,40}|journal officiel(?: d.{1,60})?"
     r"|gazzetta ufficiale(?: d.{1,60})?|(?:bolet[ií]n|diario|diário) oficial(?: d.{1,60})?"
-    r"|(?:non-)?legislative acts|[LC] series|regulations|directives|decisions|rules and regulations|proposed rules|verordnungen|richtlinien|r[eè]glements"
+    r"|(?:non-)?legislative acts|[LC] series|regulations|directives|decisions|rules and regulations|proposed rules"
+    r"|verordnungen|richtlinien|r[eè]glements"
     r"|(?:tele)?fax(?: (?:cover )?sheet| message)?|memo(?:randum)?|layout ?\d*|presentation ?\d*|new document",
     re.IGNORECASE,
 )

@@ -7,6 +7,7 @@ same numbers in all languages, so each language has its own numbering.
 from __future__ import annotations
 
 import itertools
+import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.openings import split_clause_number
 from knowledge_mcp.readers.pdf.lines import is_rotated
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, lines_of
-from knowledge_mcp.readers.shared.tables import LEAST_SHARE, have_the_same_clauses, parallel_columns
+from knowledge_mcp.readers.shared.tables import LEAST_SHARE, have_the_same_clauses, number_of, parallel_columns
 
 if TYPE_CHECKING:
     from liteparse.types import ParsedPage
@@ -29,6 +30,8 @@ _MOST_PLACES = 5_000
 """
 _CROSSING = 0.2
 """Maximum share of a page's pieces of text across both columns: common titles, and tables."""
+_ALONE = re.compile(r"(?:[A-Z]|\d{1,3})(?:\.\d{1,3}){1,6}")
+"""The number of a term alone on its line."""
 _NEAR = 3.0
 """Maximum horizontal shift in points of a table's columns on the next page."""
 
@@ -154,10 +157,10 @@ def _settle(parts: Sequence[_Part], languages: Sequence[str]) -> None:
 
 
 def _numbers(parts: Iterable[_Part]) -> set[str]:
-    """List the clause numbers at the beginning of lines."""
-    return {
-        number for part in parts for line in part.page.all_lines if (number := split_clause_number(line.text).number)
-    }
+    """List the clause numbers at the beginning of lines; those of terms are alone on a line."""
+    lines = [line.text for part in parts for line in part.page.all_lines]
+    found = (number_of(text) if _ALONE.fullmatch(text) else split_clause_number(text).number for text in lines)
+    return set(filter(None, found))
 
 
 # ---- tables with the same clauses side by side in several languages -------------------------------------------------
