@@ -44,3 +44,12 @@ def test_numbers_that_do_not_count_on_are_parts_of_their_text() -> None:
 
 def test_a_single_number_is_no_clause() -> None:
     assert _numbers(_read("3.1.1")) == ["1", "2", "3", "3.1"]
+
+
+def test_a_mark_before_the_number_of_a_clause_is_printed_with_it_and_is_no_part_of_it() -> None:
+    for mark in ("•", "[F]"):
+        document = _read(f"{mark} 3.1.1", f"{mark} 3.1.2", "3.1.3")
+
+        assert _numbers(document) == ["1", "2", "3", "3.1", "3.1.1", "3.1.2", "3.1.3"]
+        headings = [section.heading.of(document.text) for section in document.sections[-3:]]
+        assert headings == [f"{mark} 3.1.1", f"{mark} 3.1.2", "3.1.3"]

@@ -253,10 +253,11 @@ DEEP_NUMBER = (
 )
 """A number that is recognisably a clause number: "1003.2.1", "R302.5", "NA.2", "UG-27(c)(1)", "52.212-4"."""
 UNTITLED = re.compile(
-    rf"(?:\[[A-Z]{{1,3}}\]\s*)?(?P<number>{DEEP_NUMBER})(?:(?:,| and| to) {DEEP_NUMBER}){{0,4}}"
+    rf"(?:\[[A-Z]{{1,3}}\]\s*|[•●]\s*)?(?P<number>{DEEP_NUMBER})(?:(?:,| and| to) {DEEP_NUMBER}){{0,4}}"
     r"(?:[.*]{0,2}\s+(?![a-zß-ÿ\d])|\*?\Z)"
 )
-"""The start of a clause without a title, or a number alone on a line; a note may list several that it explains."""
+"""The start of a clause without a title, or a number alone on a line; a note may list several that it explains. Some
+publishers mark clauses that leave a decision to the purchaser by a bullet."""
 _IDEOGRAPH = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af](?<![万億亿元円米倍])"
 """A letter of Chinese, Japanese or Korean, which may follow a number directly, except after amounts ("1.5万")."""
 _KEYWORD = re.compile(

@@ -68,8 +68,7 @@ def lay_out(parsed: ParsedPage, strip: float = 0.0, between: float = 0.0, *, typ
         items = [item for item in items if id(item) not in taken]
     gutter = gutter_of(items, page.width, strip or between)
     if gutter is not None and not all(_is_drawn(block, tables) for block in blocks):
-        real = [place for place in _tables_in(blocks) if not between or not _is_parted(items, places, place, between)]
-        apart, rest = _set_apart(items, blocks, drawn, tables, page.number, places, real)
+        apart, rest = _set_apart(items, blocks, drawn, tables, page, places)
         gutter = gutter_of(rest, page.width, strip or between) if apart else gutter
         tables, items = ([*tables, *apart], rest) if gutter is not None else (tables, items)
     if gutter is not None:
@@ -86,8 +85,9 @@ def lay_out(parsed: ParsedPage, strip: float = 0.0, between: float = 0.0, *, typ
     mark_underlined([line for row in rows_of_lines for line in row], parsed.vector_graphics)
     places.update({id(item): _place(item, areas, tops) for item in slanted})
     rotated = [line_of([item], page.number, places) for item in (*items, *slanted) if is_rotated(item)]
-    guesses = _tables_in(blocks) if gutter is None else []
-    guessed = _guessed(rows_of_lines, blocks, drawn, tables, page.number, items, places, guesses)
+    guessed = _guessed(
+        rows_of_lines, blocks, drawn, tables, page.number, items, places, () if gutter else _tables_in(blocks)
+    )
     columns = gutter is not None or _has_columns(rows_of_lines, page.width, blocks)
     page.elements = _in_order(rows_of_lines, tables, guessed, columns)
     if (not any(aside.share for aside in asides) and _is_loose(page.lines, columns)) or not all(
@@ -112,22 +112,20 @@ def _set_apart(
     blocks: Sequence[LayoutBlock],
     drawn: Drawn,
     tables: Sequence[RuledTable],
-    page: int,
+    page: PageLayout,
     places: Mapping[int, float],
-    guesses: Sequence[int],
 ) -> tuple[list[RuledTable], list[TextItem]]:
-    """Find the tables that the engine guessed on a page of two columns; return them and the other items.
-
-    `guesses` are the places of these in `blocks`.
-    """
+    """Find the tables that the engine guessed on a page of two columns; return them and the other items."""
+    between = page.between
+    guesses = [place for place in _tables_in(blocks) if not (between and _is_parted(items, places, place, between))]
     parts = _parts(items, places)
-    rows = [[line_of(part, page, places) for part in row] for row in parts]
+    rows = [[line_of(part, page.number, places) for part in row] for row in parts]
     within = {
         id(line): part for row, some in zip(rows, parts, strict=True) for line, part in zip(row, some, strict=True)
     }
     found: list[RuledTable] = []
     taken: set[int] = set()
-    for elements in _guessed(rows, blocks, drawn, tables, page, items, places, guesses).values():
+    for elements in _guessed(rows, blocks, drawn, tables, page.number, items, places, guesses).values():
         lines = [line for each in elements for line in lines_of(each)]
         if elements:
             found.append(RuledTable(elements, around(lines), 0.0))
@@ -140,8 +138,9 @@ def _tables_in(blocks: Sequence[LayoutBlock]) -> list[int]:
 
 
 def _is_parted(items: Sequence[TextItem], places: Mapping[int, float], block: int, between: float) -> bool:
-    """Return whether a guessed table is text in two languages, row by row: nothing in it crosses the strip between
-    them, and it has no figures but those that both have, such as clause numbers.
+    """Return whether a guessed table is text in two languages, row by row.
+
+    Nothing in it crosses the strip between them, and it has no figures but those that both have: clause numbers.
     """
     own = [item for item in items if places[id(item)] == block]
     left = {item.text.strip() for item in own if item.x + item.width <= between}

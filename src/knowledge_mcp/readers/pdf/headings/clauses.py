@@ -159,7 +159,7 @@ def untitled_clauses(
                     own = max(level + depth_of(key) - depth_of(count.last), 1)
                     level = level if count.commented(key) else own
                     count.take(key)
-                    found.append((key, _heading(line, match["number"], own)))
+                    found.append((key, _heading(line, match, own)))
             above = line
     return [heading for _, heading in found] if count.is_sure(key for key, _ in found) else []
 
@@ -184,5 +184,7 @@ def _begins(above: Line, line: Line) -> bool:
     return ended or line.x0 < above.x0 - _HANGING * line.size
 
 
-def _heading(line: Line, number: str, level: int) -> Heading:
-    return Heading([line], level, number, "", None, HeadingSource.NUMBERING, _CONFIDENCE, cut=len(number))
+def _heading(line: Line, match: re.Match[str], level: int) -> Heading:
+    """Make the heading of a clause without a title: its number, and what is printed before it."""
+    end = match.end("number")
+    return Heading([line], level, match["number"], "", None, HeadingSource.NUMBERING, _CONFIDENCE, cut=end)
