@@ -184,7 +184,7 @@ def test_an_act_is_called_by_its_own_title_and_not_by_that_of_the_gazette_or_its
     page = sheet(title="")
     page.line("Official Journal", size=20, step=24)
     page.line("of the European Union", size=14, step=30)
-    page.line("(Legislative acts)", size=12, step=18)
+    page.line("(Legislative acts)", size=12, font="Helvetica-Oblique", step=18)
     page.line("REGULATIONS", size=16, step=24)
     title = [
         "REGULATION (EU) 2026/679 OF THE EUROPEAN PARLIAMENT AND OF THE COUNCIL",
@@ -193,8 +193,8 @@ def test_an_act_is_called_by_its_own_title_and_not_by_that_of_the_gazette_or_its
         "pumps, and repealing Directive 95/46/EC (General Pump Regulation)",
     ]
     for line in title:
-        page.line(line, size=12, step=15)
-    page.line("(Text with EEA relevance)", size=12, step=24)
+        page.line(line, size=12, font="Helvetica-Bold", step=15)
+    page.line("(Text with EEA relevance)", size=12, font="Helvetica-Oblique", step=24)
     for number in range(20):
         page.line(f"The pump number {number} shall be marked by whoever places it on the market of the Union.")
 

@@ -271,7 +271,7 @@ def _headlines(pages: Sequence[PageLayout]) -> list[str]:
             if sum(split_clause_number(line.text).number is not None for line in alike) > 1:
                 continue  # headings
             above = [line for line in lines[:first] if round(line.size) == size]
-            alike = [line for line in above if role_of_title(line.text) is not SectionRole.OVERVIEW]
+            alike = [line for line in _without_asides(above) if role_of_title(line.text) is not SectionRole.OVERVIEW]
             text = " ".join(line.text for line in alike)
             if 0 < len(text) <= _LONGEST_TITLE:
                 found.append(text)
@@ -280,9 +280,14 @@ def _headlines(pages: Sequence[PageLayout]) -> list[str]:
 
 
 def _may_be_title(text: str) -> bool:
-    """Return whether a line may belong to a title: no date, and nothing in brackets, as below the titles of acts."""
-    is_aside = text.startswith("(") and text.find(")") == len(text.rstrip()) - 1
-    return not is_aside and (sum(map(str.isalpha, text)) > 2 or is_part_number(text))
+    return sum(map(str.isalpha, text)) > 2 or is_part_number(text)
+
+
+def _without_asides(lines: Sequence[Line]) -> list[Line]:
+    """Leave out lines in brackets that are in another font than the rest: "(Text with EEA relevance)" below an act."""
+    plain = [line for line in lines if not (line.text.startswith("(") and line.text.find(")") == len(line.text) - 1)]
+    fonts = {line.font for line in plain}
+    return [line for line in lines if line in plain or not fonts or line.font in fonts]
 
 
 def _is_clause(line: Line) -> bool:

@@ -41,11 +41,11 @@ _RANKS = (
     ("title titre título titolo titel dział", 3),
     ("chapter chapitre capítulo capitolo capo kapitel hoofdstuk rozdział division abschnitt 章 장", 4),
     ("subchapter subdivision unterabschnitt", 5),
-    ("section sección seção sezione secção 节 節 절", 6),
+    ("section sección seção sezione secção sec. 节 節 절", 6),
     ("subsection subseção subsección", 7),
     (
         "article artikel artículo artigo articolo artykuł art. clause rule regel règle regla regola regra regulation"
-        " § 条 條 조",
+        " reg. § 条 條 조",
         8,
     ),
 )
