@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -133,11 +134,12 @@ def test_annexes_in_chinese_with_status_and_title_on_lines_of_their_own_are_sect
     from reportlab.pdfbase import pdfmetrics
     from reportlab.pdfbase.cidfonts import UnicodeCIDFont
 
-    pdfmetrics.registerFont(UnicodeCIDFont("STSong-Light"))
+    metrics: Any = pdfmetrics  # its types are partly unknown
+    metrics.registerFont(UnicodeCIDFont("STSong-Light"))
     pages = sheet()
 
     def line(text: str, size: float = 10.5) -> None:
-        width = pdfmetrics.stringWidth(text, "STSong-Light", size)
+        width = metrics.stringWidth(text, "STSong-Light", size)
         pages.line(text, size=size, font="STSong-Light", x=LEFT if size < 12 else (595 - width) / 2, step=size * 1.5)
 
     for number, title in enumerate(("范围", "要求", "标志"), 1):
