@@ -15,6 +15,7 @@ from knowledge_mcp.language.printed import MARK_OF_NOTE, RAISED, note_marks
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.pdf.headings.candidates import Body, is_title_of_caption
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
+from knowledge_mcp.readers.pdf.lines import code_text
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, packed
 from knowledge_mcp.readers.shared.richtext import raised_or_lowered
 
@@ -527,7 +528,7 @@ def _printed(current: _Open) -> dict[str, Any]:
     text, breaks = current.text, current.breaks
     marker = opening.marker
     if opening.kind is BlockKind.CODE:
-        text, breaks = _code(current.code), []
+        text, breaks = code_text(current.code), []
     if opening.kind is BlockKind.LIST_ITEM and (marker == "\u00b7" or "\uf000" <= marker <= "\uf0ff"):
         text = "•" + text[len(marker) :]
         marker = "•"
@@ -540,15 +541,3 @@ def _printed(current: _Open) -> dict[str, Any]:
     if breaks:
         block["breaks"] = breaks
     return block
-
-
-def _code(lines: Sequence[Line]) -> str:
-    """Print code line by line, indented as on the page; pieces of one row are joined."""
-    rows: list[Line] = []
-    for line in lines:
-        if rows and rows[-1].page == line.page and abs(rows[-1].y0 - line.y0) < 0.4 * line.size:
-            rows[-1] = replace(rows[-1], text=f"{rows[-1].text} {line.text}", x1=line.x1)
-        else:
-            rows.append(line)
-    left = min(line.x0 for line in rows)
-    return "\n".join(" " * round((line.x0 - left) / max(0.6 * line.size, 1.0)) + line.text for line in rows)

@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.readers.shared.layout import Line, family_of, is_bold_name, is_code_name, is_italic_name
@@ -285,3 +285,15 @@ def _despaced(text: str) -> str:
     if "  " not in text or not _LETTERSPACED.search(text):
         return text
     return _LETTERSPACED.sub(lambda match: match.group().replace(" ", ""), text)
+
+
+def code_text(lines: Sequence[Line]) -> str:
+    """Print code line by line, indented as on the page; pieces of one row are joined."""
+    rows: list[Line] = []
+    for line in lines:
+        if rows and rows[-1].page == line.page and abs(rows[-1].y0 - line.y0) < 0.4 * line.size:
+            rows[-1] = replace(rows[-1], text=f"{rows[-1].text} {line.text}", x1=line.x1)
+        else:
+            rows.append(line)
+    left = min(line.x0 for line in rows)
+    return "\n".join(" " * round((line.x0 - left) / max(0.6 * line.size, 1.0)) + line.text for line in rows)

@@ -85,9 +85,7 @@ def lay_out(parsed: ParsedPage, strip: float = 0.0, between: float = 0.0, *, typ
     mark_underlined([line for row in rows_of_lines for line in row], parsed.vector_graphics)
     places.update({id(item): _place(item, areas, tops) for item in slanted})
     rotated = [line_of([item], page.number, places) for item in (*items, *slanted) if is_rotated(item)]
-    guessed = _guessed(
-        rows_of_lines, blocks, drawn, tables, page.number, items, places, () if gutter else _tables_in(blocks)
-    )
+    guessed = _guessed(rows_of_lines, blocks if gutter is None else [], drawn, tables, page.number, items, places)
     columns = gutter is not None or _has_columns(rows_of_lines, page.width, blocks)
     page.elements = _in_order(rows_of_lines, tables, guessed, columns)
     if (not any(aside.share for aside in asides) and _is_loose(page.lines, columns)) or not all(
@@ -267,9 +265,10 @@ def _guessed(
     page: int,
     items: Sequence[TextItem],
     places: Mapping[int, float],
-    guesses: Sequence[int],
+    guesses: Sequence[int] | None = None,
 ) -> dict[int, list[Line | Table]]:
     """Return what replaces the lines of the engine's tables: the table for the first line, nothing for the others."""
+    guesses = _tables_in(blocks) if guesses is None else guesses
     if not guesses:
         return {}
     inside: defaultdict[float, list[Line]] = defaultdict(list)

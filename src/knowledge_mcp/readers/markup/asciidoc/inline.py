@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from knowledge_mcp.language.openings import ADMONITIONS
 from knowledge_mcp.model.document import HiddenReason, ReferenceKind
 from knowledge_mcp.readers.shared.hidden import nonblank_length
 from knowledge_mcp.readers.shared.richtext import RichText, raised_or_lowered
@@ -53,6 +54,15 @@ class Marks:
             elif mark == "%" and value:
                 known = self.attributes.get("options", "")
                 self.attributes["options"] = f"{known},{value}".strip(",")
+
+
+def captioned(line: str, marks: Marks) -> str:
+    """Return what the title before a block names, for which AsciiDoc prints a label; empty for other blocks."""
+    if line[1:2] == "=" and line[0] in {"|", ",", ":", "!"}:
+        return "table"
+    if line.startswith("image::"):
+        return "figure"
+    return "example" if line.startswith("====") and marks.style.lower() not in ADMONITIONS else ""
 
 
 def words_of_image(inside: str) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from knowledge_mcp.language.openings import ADMONITIONS
 from knowledge_mcp.model.document import BlockKind
-from knowledge_mcp.readers.markup.asciidoc.inline import ATTRIBUTES, Inline, Marks, words_of_image
+from knowledge_mcp.readers.markup.asciidoc.inline import ATTRIBUTES, Inline, Marks, captioned, words_of_image
 from knowledge_mcp.readers.markup.asciidoc.tables import table_of, without_nested
 from knowledge_mcp.readers.shared.numbering import FORM_NAMES, counted, whole_number
 from knowledge_mcp.readers.shared.pieces import (
@@ -256,7 +256,7 @@ class _Walk:
         """Write one block; return its number of lines."""
         line = lines[at].strip()
         if marks.title:
-            yield with_anchors(self._caption(_captioned(line, marks), marks.title, marks.attributes), marks.names)
+            yield with_anchors(self._caption(captioned(line, marks), marks.title, marks.attributes), marks.names)
             marks.names = []
         if _DELIMITER.fullmatch(line):
             end = next((k for k in range(at + 1, len(lines)) if lines[k].rstrip() == _closing(line)), len(lines))
@@ -468,15 +468,6 @@ def _upcoming(lines: Sequence[str], at: int) -> re.Match[str] | None:
 def _key_of(mark: str) -> str:
     """Return a key for the level of a list, by its mark."""
     return "1." if mark[0].isdigit() else "a." if mark[0].isalpha() else mark if mark[0] != "<" else "<1>"
-
-
-def _captioned(line: str, marks: Marks) -> str:
-    """Return what the title before a block names, for which AsciiDoc prints a label; empty for other blocks."""
-    if line[1:2] == "=" and line[0] in {"|", ",", ":", "!"}:
-        return "table"
-    if line.startswith("image::"):
-        return "figure"
-    return "example" if line.startswith("====") and marks.style.lower() not in ADMONITIONS else ""
 
 
 def _is_underlined(title: str, under: str) -> bool:
