@@ -111,3 +111,8 @@ def phrases_in(question: str) -> tuple[Phrase, ...]:
     only_quoted = not plain_words(_QUOTED.sub(" ", question))
     phrases = {f" {' '.join(words)} ": text.strip() for text in found if (words := plain_words(text))}
     return tuple(Phrase(text, key) for key, text in phrases.items() if only_quoted or " " in key.strip())
+
+
+def has_quoted_words(question: str) -> bool:
+    """Return whether words are in double quotation marks, even a single one: they are meant as they are written."""
+    return any(plain_words(match.group()) for match in _QUOTED.finditer(question))

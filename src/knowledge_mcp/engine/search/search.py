@@ -29,7 +29,7 @@ from knowledge_mcp.engine.search.folding import TOGETHER, folded, indexes_last, 
 from knowledge_mcp.engine.search.respelling import respell, respelled
 from knowledge_mcp.engine.search.verbatim import BEST_BY_WORDS, first_verbatim, phrased
 from knowledge_mcp.language.names import names_in_question
-from knowledge_mcp.language.phrases import phrases_in
+from knowledge_mcp.language.phrases import has_quoted_words, phrases_in
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError
 from knowledge_mcp.model.query import (
@@ -344,7 +344,8 @@ def _best(state: _State, legs: LegResults) -> _Best:
     if mode is SearchMode.HYBRID and legs.dense and not legs.lexical and not is_named:
         note = note or (_UNSAID if base.analyser.query_words(text) else f"{_WORDLESS}; {_BY_MEANING}")
     notes = (note,) if note else ()
-    if mode is SearchMode.HYBRID and query.weight is None and legs.lexical is not None and not phrases_in(query.text):
+    as_written = query.weight is not None or has_quoted_words(query.text)
+    if mode is SearchMode.HYBRID and legs.lexical is not None and not as_written:
         near = [*(hit.chunk_id for hit in legs.lexical[:BEST_BY_WORDS]), *(hit[0] for hit in ranked[:_RESPELT_FROM])]
         instead = respelled(base, query.text, query.filter, passages.get(list(dict.fromkeys(near))))
         if instead:

@@ -369,11 +369,11 @@ class ChromaView:
             return ()
         counted = state.weighed_by(state.weighed_mask(filter))
         scores = np.zeros(self._size, np.float64)
-        for term, count in Counter(terms).items():
+        for term, times in Counter(terms).items():
             if term in self._postings:
                 packed = np.array(self._postings[term], np.uint64)
-                places, weights = bm25_weights(packed >> np.uint64(8), packed & np.uint64(255), *counted)
-                scores[places] += count * weights
+                places, weights = bm25_weights(packed >> np.uint64(8), packed & np.uint64(255), *counted, times)
+                scores[places] += weights
         scores *= self._mask(filter)
         slots = likely_slots(scores, limit)
         return best_hits(slots, scores[slots], limit, self._names_at)

@@ -253,6 +253,7 @@ def bm25_weights(
     norms: Scores,
     alive: Mask | None,
     chunks: int,
+    times: int,
 ) -> tuple[NDArray[np.intp], Scores]:
     """Compute the BM25 contribution of one term for each slot that contains it; dead slots may get any score.
 
@@ -262,6 +263,7 @@ def bm25_weights(
         norms: length norms of all slots.
         alive: mask of visible slots, or None if all are.
         chunks: number of visible chunks.
+        times: how often the question has the term.
 
     Returns:
         The slots (empty if none of them is visible) and their contributions.
@@ -270,7 +272,7 @@ def bm25_weights(
     holding = len(places) if alive is None else int(np.count_nonzero(alive[places]))
     if not holding:
         return places[:0], norms[:0]
-    return places, term_weights(counts, norms[places], inverse_frequency(chunks, holding))
+    return places, term_weights(counts, norms[places], times * inverse_frequency(chunks, holding))
 
 
 def term_weights(counts: NDArray[np.unsignedinteger], norms: Scores, rarity: float) -> Scores:
@@ -361,8 +363,8 @@ def _bm25(counts: Sequence[Mapping[str, int]], terms: Iterable[str]) -> list[flo
     lengths = [sum(count.values()) for count in counts]
     mean = sum(lengths) / max(len(lengths), 1) or 1.0
     scores = [0.0] * len(counts)
-    for term in terms:
-        weight = inverse_frequency(len(counts), sum(term in count for count in counts))
+    for term, times in Counter(terms).items():
+        weight = times * inverse_frequency(len(counts), sum(term in count for count in counts))
         for place, count in enumerate(counts):
             if term in count:
                 scores[place] += weight * (count[term] / (count[term] + length_norm(lengths[place], mean)))
