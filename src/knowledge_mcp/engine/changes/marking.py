@@ -15,7 +15,7 @@ from knowledge_mcp.language.force import Convention
 from knowledge_mcp.language.multilingual.denial import DENIES_BEHIND
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.printed import PrintedMark, places_in
-from knowledge_mcp.language.quantities.bounds import STRICTLY, Bound, limiting
+from knowledge_mcp.language.quantities.bounds import BETWEEN_ENDS, STRICTLY, Bound, limiting
 from knowledge_mcp.language.quantities.limits import limits_set
 from knowledge_mcp.language.quantities.numerals import is_ambiguous
 from knowledge_mcp.language.quantities.reading import Quantity, quantities
@@ -180,11 +180,7 @@ def _number_marks(
 def _ends_range(before: Sequence[Quantity], last: Quantity) -> bool:
     """Return whether a limit is the upper end of a range whose lower end is before it: "8 mm to 12 mm"."""
     is_opened = len(before) == 1 and before[0].bound is Bound.LEAST and before[0].unit == last.unit
-    return is_opened and last.bound is Bound.MOST and last.start - before[0].end <= _BETWEEN_ENDS
-
-
-_BETWEEN_ENDS = 5
-"""Characters between the ends of a range: " and "."""
+    return is_opened and last.bound is Bound.MOST and last.start - before[0].end <= BETWEEN_ENDS
 
 
 def _limit_mark(sentence: str, group: Sequence[Quantity], inside: Sequence[PrintedMark], language: str) -> PrintedMark:

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from knowledge_mcp.engine.tracing.containing import ContainedBags
-from knowledge_mcp.engine.tracing.differing_limits import BETWEEN_ENDS, DAY, differing_limit, permits_too_little
+from knowledge_mcp.engine.tracing.differing_limits import DAY, differing_limit, permits_too_little
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.language.demands import OWN_LABEL, without_limits
 from knowledge_mcp.language.force import RANK, Convention, Force, detect_convention, forces_of
 from knowledge_mcp.language.multilingual.denial import DENIES_BEFORE, DENIES_BEHIND
 from knowledge_mcp.language.printed import note_mark_places, places_in
-from knowledge_mcp.language.quantities.bounds import Bound
+from knowledge_mcp.language.quantities.bounds import BETWEEN_ENDS, Bound
 from knowledge_mcp.language.quantities.dates import Day, days_in
 from knowledge_mcp.language.quantities.limits import denied
 from knowledge_mcp.language.quantities.ratings import is_exclusive, ratings_in

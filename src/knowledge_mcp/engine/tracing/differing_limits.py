@@ -6,14 +6,12 @@ import math
 import re
 from collections.abc import Sequence
 
-from knowledge_mcp.language.quantities.bounds import DENIED, OTHER, Bound, limiting
+from knowledge_mcp.language.quantities.bounds import BETWEEN_ENDS, DENIED, OTHER, Bound, limiting
 from knowledge_mcp.language.quantities.dates import days_in
 from knowledge_mcp.language.quantities.reading import Quantity
 
 DAY = "day of the calendar"
 """The unit of days."""
-BETWEEN_ENDS = 5
-"""Characters between the ends of a range: " and "."""
 _AT = re.compile(r"\bat\s(?:[a-z-]{1,20}\s){0,4}\Z")
 """Text before a value that is the condition of an earlier one: "60 l/s at a head of 25 m"."""
 

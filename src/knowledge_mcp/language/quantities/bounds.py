@@ -22,6 +22,8 @@ DENIED = re.compile(r"\b(?:not|never|nor|no|nicht|pas|niet|inte|ikke|не)\b|不
 
 OTHER = {Bound.LEAST: Bound.MOST, Bound.MOST: Bound.LEAST, Bound.EXACT: Bound.EXACT}
 """The limit that results from negation."""
+BETWEEN_ENDS = 5
+"""Characters between the ends of a range: " and "."""
 STRICTLY = {Bound.LEAST: "more than", Bound.MOST: "less than"}
 """What limits are called that the value itself does not keep."""
 
