@@ -121,7 +121,10 @@ def _unit(bag: Counter[str], frequency: Counter[str], count: int) -> dict[str, f
 def by_vectors(old: Edition, new: Edition, embedder: Embedder) -> Iterator[_Pair]:
     """Join clauses whose embeddings are nearest, both ways; there is no least likeness."""
     embedded = embed_as_matrix(embedder.embed_documents)
-    sides = [embedded([f"{each.heading}\n{each.text}" for each in edition.clauses]) for edition in (old, new)]
+    texts = [
+        [f"{each.heading}\n{each.text}".strip() or "(empty)" for each in edition.clauses] for edition in (old, new)
+    ]
+    sides = [embedded(each) for each in texts]
     likeness = sides[0] @ sides[1].T
     back: list[int] = likeness.argmax(axis=0).tolist()
     best: list[int] = likeness.argmax(axis=1).tolist()
