@@ -162,6 +162,12 @@ def opening_of(text: str) -> Opening | None:
     )
 
 
+def note_in(text: str) -> Opening | None:
+    """Read the opening of a note or an example; None if the line opens anything else."""
+    opening = opening_of(text)
+    return opening if opening is not None and opening.kind in {BlockKind.NOTE, BlockKind.EXAMPLE} else None
+
+
 def mark_alone(words: str) -> Opening | None:
     """Read the marker of an item or note if the text consists of nothing else; otherwise None."""
     opening = opening_of(f"{words} x")

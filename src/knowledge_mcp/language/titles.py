@@ -80,7 +80,7 @@ _OPEN_ENDS = frozenset("a an and as at by for from in is of on or said says that
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _VOWEL = re.compile(r"[aeiouyàáâãäåæèéêëìíîïòóôõöøœùúûüý]", re.IGNORECASE)
 _SENTENCE = re.compile(r"[.!?]\s+[A-Z][a-z]+\s+[a-z]+\s+[a-z]+")
-_LONGEST, _SHORTEST = 400, 3
+LONGEST_TITLE, _SHORTEST = 400, 3
 """Longest title in characters, of an act with what it repeals; and shortest."""
 _WORDY = 0.7
 """Minimum share of words with a vowel, abbreviations aside; text in every Latin-script language has more."""
@@ -200,7 +200,7 @@ def without_site(title: str, headings: Sequence[str]) -> str:
 def _judged(candidate: TitleCandidate, file_name: str, known: set[str]) -> str:
     """Return a candidate's words without trailing marks; empty if they are not a title."""
     words = _FOOTNOTE.sub("", " ".join(candidate.text.split()).strip(_EDGES)).strip(_EDGES)
-    if not _SHORTEST <= len(words) <= _LONGEST or _LABEL.match(words):
+    if not _SHORTEST <= len(words) <= LONGEST_TITLE or _LABEL.match(words):
         return ""
     if _MADE_UP.fullmatch(words) or _KIND.fullmatch(words) or (words[0] in "([" and words[-1] in ")]"):
         return ""

@@ -15,10 +15,10 @@ from knowledge_mcp.language.force import Convention
 from knowledge_mcp.language.multilingual.denial import DENIES_BEHIND
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.printed import PrintedMark, places_in
-from knowledge_mcp.language.quantities.bounds import BETWEEN_ENDS, STRICTLY, Bound, limiting
+from knowledge_mcp.language.quantities.bounds import STRICTLY, Bound, limiting
 from knowledge_mcp.language.quantities.limits import limits_set
 from knowledge_mcp.language.quantities.numerals import is_ambiguous
-from knowledge_mcp.language.quantities.reading import Quantity, quantities
+from knowledge_mcp.language.quantities.reading import Quantity, are_ends, quantities, without_parts_of
 from knowledge_mcp.language.quantities.units import is_physical
 
 MarkedWord = tuple[str, PrintedMark | None]
@@ -145,11 +145,7 @@ def _number_marks(
 ) -> tuple[tuple[PrintedMark, ...], tuple[Quantity, ...]]:
     marks = [_day_mark(sentence, mark) if mark.key.startswith(DAY) else mark for mark in limits(sentence, language)]
     days = [mark for mark in marks if mark.key.startswith(DAY)]
-    printed = [
-        each
-        for each in quantities(sentence, language)
-        if not any(each.start < day.end and day.start < each.end for day in days)
-    ]
+    printed = without_parts_of(days, quantities(sentence, language))
     bounds = {(each.start, each.end, each.value): each.bound for each in printed}
     turned: list[Quantity] = []
     groups: dict[tuple[int, int], list[Quantity]] = {}
@@ -157,7 +153,7 @@ def _number_marks(
         is_measured = is_physical(each.unit) or each.recurs
         if is_measured or each.bound is not Bound.EXACT:
             last = next(reversed(groups.items()), None)
-            if whole_ranges and last is not None and _ends_range(last[1], each):
+            if whole_ranges and last is not None and len(last[1]) == 1 and are_ends(last[1][0], each):
                 del groups[last[0]]
                 groups[last[0][0], each.end] = [*last[1], each]
             else:
@@ -175,12 +171,6 @@ def _number_marks(
     taken = {place for first, last, _ in spans for place in range(first, last)}
     marks = [mark for place, mark in enumerate(marks) if place not in taken] + [mark for *_, mark in spans]
     return tuple(sorted(marks, key=lambda mark: mark.start)), tuple(turned)
-
-
-def _ends_range(before: Sequence[Quantity], last: Quantity) -> bool:
-    """Return whether a limit is the upper end of a range whose lower end is before it: "8 mm to 12 mm"."""
-    is_opened = len(before) == 1 and before[0].bound is Bound.LEAST and before[0].unit == last.unit
-    return is_opened and last.bound is Bound.MOST and last.start - before[0].end <= BETWEEN_ENDS
 
 
 def _limit_mark(sentence: str, group: Sequence[Quantity], inside: Sequence[PrintedMark], language: str) -> PrintedMark:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from knowledge_mcp.engine.changes.aligning import ClauseLink, LinkKind
 from knowledge_mcp.engine.changes.sentences import PlacePair
-from knowledge_mcp.language.openings import opening_of
+from knowledge_mcp.language.openings import note_in, opening_of
 from knowledge_mcp.language.requirements.opposites import OPPOSITES
 from knowledge_mcp.model.document import BlockKind
 
@@ -18,7 +18,7 @@ STANDINGS = ("normative", "informative")
 
 def changed_standing(one: str, other: str) -> tuple[str, str] | None:
     """Return the states of two sentences if one is a note or an example and the other is not, otherwise None."""
-    are_notes = (_is_note(one), _is_note(other))
+    are_notes = tuple(note_in(text) is not None for text in (one, other))
     return None if are_notes[0] is are_notes[1] else (STANDINGS[are_notes[0]], STANDINGS[are_notes[1]])
 
 
@@ -36,12 +36,7 @@ def turned_clauses(links: Sequence[ClauseLink]) -> Iterator[tuple[int, str, str,
             yield place, STANDINGS[old.informative], STANDINGS[new.informative], old.label, new.label
 
 
-def _is_note(text: str) -> bool:
-    opening = opening_of(text)
-    return opening is not None and opening.kind in {BlockKind.NOTE, BlockKind.EXAMPLE}
-
-
-def demanded_items(texts: Sequence[str], obliges: Callable[[str], bool]) -> dict[int, int]:
+def _demanded_items(texts: Sequence[str], obliges: Callable[[str], bool]) -> dict[int, int]:
     """Map the items that a binding sentence introduces, "The pump shall have:", to this sentence, by position.
 
     Args:
@@ -66,7 +61,7 @@ def demanded_alone(
     """Find the items without counterpart of lists whose binding introduction is in both editions."""
     found: set[PlacePair] = set()
     for side, sentences in enumerate((texts, others)):
-        items = demanded_items(sentences, obliges)
+        items = _demanded_items(sentences, obliges)
         alone = [pair for pair in pairs if not pair[1 - side]]
         places = {at for pair in alone for at in pair[side]}
         found |= {pair for pair in alone if any(items.get(at, at) not in places for at in pair[side])}

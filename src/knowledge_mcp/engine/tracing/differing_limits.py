@@ -6,16 +6,14 @@ import math
 import re
 from collections.abc import Sequence
 
-from knowledge_mcp.language.quantities.bounds import BETWEEN_ENDS, DENIED, OTHER, Bound, limiting
+from knowledge_mcp.language.quantities.bounds import DENIED, OTHER, Bound, limiting
 from knowledge_mcp.language.quantities.dates import days_in
-from knowledge_mcp.language.quantities.reading import Quantity
+from knowledge_mcp.language.quantities.reading import Quantity, are_ends
 
 DAY = "day of the calendar"
 """The unit of days."""
 _AT = re.compile(r"\bat\s(?:[a-z-]{1,20}\s){0,4}\Z")
 """Text before a value that is the condition of an earlier one: "60 l/s at a head of 25 m"."""
-
-
 _DEADLINE = re.compile(
     r"(?:\b(?:by|before|until|till|bis(?: zum)?|vor(?: dem)?|avant(?: le)?|jusqu['’]au|antes del|hasta el)"
     r"|(?P<least>\b(?:after|from|since|ab(?: dem)?|nach(?: dem)?|après(?: le)?|à partir du|después del|a partir del"
@@ -45,11 +43,6 @@ def days_as_limits(text: str) -> list[Quantity]:
     return found
 
 
-def without_days(numbers: Sequence[Quantity], days: Sequence[Quantity]) -> list[Quantity]:
-    """Leave out the numbers that are parts of days."""
-    return [each for each in numbers if not any(each.start < day.end and day.start < each.end for day in days)]
-
-
 def permits_too_little(free: Sequence[Quantity], bound: Sequence[Quantity]) -> bool:
     """Return whether limits of what is permitted leave out what is required: at most 5 mm, and at least 8 mm."""
     pairs = zip(free, bound, strict=False)
@@ -67,7 +60,7 @@ def differing_limit(text: str, ours: Sequence[Quantity], theirs: Sequence[Quanti
         return None
     differ = [(mine, its) for mine, its in zip(ours, theirs, strict=True) if _differ(mine, its)]
     places = {(mine.start, its.start) for mine, its in differ}  # both ends of a tolerance have the same span
-    if len(differ) == 2 and len(places) == 2 and all(_is_range(*side) for side in zip(*differ, strict=True)):
+    if len(differ) == 2 and len(places) == 2 and all(are_ends(*side) for side in zip(*differ, strict=True)):
         return " and ".join(
             f"{low} to {high}" for low, high in ([_end(each) for each in side] for side in zip(*differ, strict=True))
         )
@@ -76,12 +69,6 @@ def differing_limit(text: str, ours: Sequence[Quantity], theirs: Sequence[Quanti
     if ours[0].end < differ[0][0].start and _AT.search(text, 0, differ[0][0].start):
         return None  # "12 kW at 20 °C" and "12 kW at 30 °C"
     return " and ".join(f"{'exactly ' * (each.bound is Bound.EXACT and each.unit != DAY)}{each}" for each in differ[0])
-
-
-def _is_range(low: Quantity, high: Quantity) -> bool:
-    """Return whether two limits are the ends of one range or tolerance: "-20 °C to +50 °C", "20 °C ± 2 °C"."""
-    is_beside = 0 < high.start - low.end <= BETWEEN_ENDS or high.start == low.start
-    return is_beside and (low.bound, high.bound, low.unit) == (Bound.LEAST, Bound.MOST, high.unit)
 
 
 def _end(limit: Quantity) -> str:

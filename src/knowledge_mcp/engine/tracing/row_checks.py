@@ -13,7 +13,7 @@ from knowledge_mcp.engine.core.designations import Designation, Directory, menti
 from knowledge_mcp.engine.core.editions import Editions
 from knowledge_mcp.engine.core.headings import heading_end, line_end
 from knowledge_mcp.engine.tracing.conflicts import Meaning, conflicting_definitions
-from knowledge_mcp.engine.tracing.differing_limits import DAY, days_as_limits, without_days
+from knowledge_mcp.engine.tracing.differing_limits import DAY, days_as_limits
 from knowledge_mcp.engine.tracing.obligations import InTable
 from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in
 from knowledge_mcp.engine.tracing.tabled import row_limits
@@ -26,7 +26,7 @@ from knowledge_mcp.language.quantities.bounds import Bound
 from knowledge_mcp.language.quantities.limits import limits_in
 from knowledge_mcp.language.quantities.measures import DIMENSIONS, distinctive_words, measured_in, words_about
 from knowledge_mcp.language.quantities.ratings import is_rating, ratings_in
-from knowledge_mcp.language.quantities.reading import Quantity
+from knowledge_mcp.language.quantities.reading import Quantity, without_parts_of
 from knowledge_mcp.language.quantities.subjects import are_apart, subjects_of, without_names
 from knowledge_mcp.language.quantities.units import is_physical
 from knowledge_mcp.model.chunk import Modality
@@ -92,7 +92,8 @@ def limit_checks(demand: str, evidence: Sequence[tuple[str, str]], tabled: InTab
         numbers = _numbers_in(quote, language_of(quote) or language)
         stated.append(([each for each in numbers if is_away or not _AWAY.match(quote, each.end)], quote, where))
     days = days_as_limits(demand)
-    limits, ratings = without_days(without_names(demand, limits_in(demand, language)), days), list(ratings_in(demand))
+    limits = without_parts_of(days, without_names(demand, limits_in(demand, language)))
+    ratings = list(ratings_in(demand))
     if tabled is None:
         asked = [(each, _of_this(distinctive_words(demand, limits, each), stated)) for each in limits]
         asked += [(each, stated) for each in (*ratings, *days)]
@@ -120,7 +121,7 @@ def limit_checks(demand: str, evidence: Sequence[tuple[str, str]], tabled: InTab
 
 def _numbers_in(quote: str, language: str) -> list[Quantity]:
     days = days_as_limits(quote)
-    return [*without_days(without_names(quote, limits_in(quote, language)), days), *ratings_in(quote), *days]
+    return [*without_parts_of(days, without_names(quote, limits_in(quote, language))), *ratings_in(quote), *days]
 
 
 def _asked(demand: str, limit: Quantity) -> str:

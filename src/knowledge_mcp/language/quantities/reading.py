@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from knowledge_mcp.language.multilingual.recognition import language_of
-from knowledge_mcp.language.printed import mask_places
+from knowledge_mcp.language.printed import PrintedMark, mask_places
 from knowledge_mcp.language.quantities.bounds import (
+    BETWEEN_ENDS,
     CLAUSE_END,
     DENIED,
     OPENS,
@@ -416,3 +417,14 @@ def _is_rest(sentence: str, each: _Measured, behind: _Measured) -> bool:
     between = _CONTINUATION.fullmatch(sentence, each.end, behind.start)
     are_named = sentence[each.start : each.end][-3:].isalpha() and sentence[behind.start : behind.end][-3:].isalpha()
     return between is not None and ("and" not in between.group() or are_named)
+
+
+def are_ends(low: Quantity, high: Quantity) -> bool:
+    """Return whether two limits are the ends of one range or tolerance: "-20 °C to +50 °C", "20 °C ± 2 °C"."""
+    is_beside = 0 < high.start - low.end <= BETWEEN_ENDS or high.start == low.start
+    return is_beside and (low.bound, high.bound, low.unit) == (Bound.LEAST, Bound.MOST, high.unit)
+
+
+def without_parts_of(days: Sequence[Quantity | PrintedMark], numbers: Sequence[Quantity]) -> list[Quantity]:
+    """Leave out the numbers that are parts of days."""
+    return [each for each in numbers if not any(each.start < day.end and day.start < each.end for day in days)]

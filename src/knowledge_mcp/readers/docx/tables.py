@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 
 from lxml import etree
 
-from knowledge_mcp.language.openings import opening_of
-from knowledge_mcp.model.document import BlockKind
+from knowledge_mcp.language.openings import note_in
 from knowledge_mcp.readers.docx.inline import paragraphs_of, visible_children, words_in
 from knowledge_mcp.readers.docx.package import MAX_ELEMENTS, Element, TooManyElementsError, child, is_on, value
 from knowledge_mcp.readers.docx.styles import Numbering
@@ -19,6 +18,7 @@ from knowledge_mcp.readers.shared.numbering import whole_number
 from knowledge_mcp.readers.shared.richtext import RichText
 from knowledge_mcp.readers.shared.tables import (
     BLANK,
+    FEWEST_ROWS,
     MOST_COLUMNS,
     Reach,
     number_of,
@@ -90,14 +90,10 @@ def _leave_out_columns(grid: Grid) -> None:
     grid.columns = len(begun)
 
 
-_FEWEST_ROWS = 2
-"""Fewest rows of a table besides its notes: the header and a row."""
-
-
 def take_notes(grid: Grid) -> list[Element]:
     """Take out the last rows that span the table and begin with a note's word or raised mark; return their content."""
     taken: list[Element] = []
-    while len(grid.rows) > max(_FEWEST_ROWS, grid.headers + 1) and _is_note(grid.rows[-1], grid.columns):
+    while len(grid.rows) > max(FEWEST_ROWS, grid.headers + 1) and _is_note(grid.rows[-1], grid.columns):
         taken[:0] = visible_children(grid.rows.pop()[0].element)
     return taken
 
@@ -106,8 +102,7 @@ def _is_note(row: Sequence[Cell], columns: int) -> bool:
     first = next(iter(_parts(row[0].element, "p")), None) if len(row) == 1 and row[0].span == columns else None
     if first is None:
         return False
-    opening = opening_of(words_in(first))
-    if opening is not None and opening.kind in {BlockKind.NOTE, BlockKind.EXAMPLE}:
+    if note_in(words_in(first)) is not None:
         return True
     run = next((part for part in visible_children(first) if local_name(part) == "r" and words_in(part)), None)
     return run is not None and value(child(run, "rPr"), "vertAlign") == "superscript"

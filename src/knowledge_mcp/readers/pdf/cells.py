@@ -14,9 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.language.openings import opening_of
+from knowledge_mcp.language.openings import note_in
 from knowledge_mcp.language.printed import MARK_OF_NOTE
-from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.pdf.lines import is_rotated, line_of, pieces_of, rows_of, size_of, stands_in
 from knowledge_mcp.readers.pdf.ruled import Drawn, RuledCell, RuledGrid
 from knowledge_mcp.readers.shared.layout import Line, Table, is_figures
@@ -456,9 +455,7 @@ def _table(grid: RuledGrid, by_cell: _ItemsByCell, page: int, places: Mapping[in
 
 def _is_note(line: Line) -> bool:
     """Return whether a line begins the notes that publishers print in the last rows of a table's frame."""
-    opening = opening_of(line.text)
-    is_named = opening is not None and opening.kind in {BlockKind.NOTE, BlockKind.EXAMPLE}
-    return is_named or MARK_OF_NOTE.match(line.text) is not None
+    return note_in(line.text) is not None or MARK_OF_NOTE.match(line.text) is not None
 
 
 def _of(elements: Iterable[Line | Table]) -> Iterator[Line]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from knowledge_mcp.language.clauses import SectionRole, role_of_title
 from knowledge_mcp.language.openings import split_clause_number
-from knowledge_mcp.language.titles import is_part_number
+from knowledge_mcp.language.titles import LONGEST_TITLE, is_part_number
 from knowledge_mcp.readers.pdf import engine
 from knowledge_mcp.readers.pdf.annotations import PageComment, comment_warnings
 from knowledge_mcp.readers.pdf.blocks import blocks_of
@@ -245,8 +245,6 @@ def _restore(pages: Sequence[PageLayout], bare: Mapping[int, list[Line | Table]]
 
 _PRINTS, _TITLE_LINES = 4, 6
 """Number of font sizes examined on a cover, and maximum number of lines in one size: a title, not running text."""
-_LONGEST_TITLE = 400
-"""Longest title in characters: that of an act, with what it repeals."""
 _LEAST_PAGES = 4
 _EDGE = 0.1
 """Number of pages from which running lines are looked for, and share of a page's height for header and footer each."""
@@ -273,7 +271,7 @@ def _headlines(pages: Sequence[PageLayout]) -> list[str]:
             above = [line for line in lines[:first] if round(line.size) == size]
             alike = [line for line in _without_asides(above) if role_of_title(line.text) is not SectionRole.OVERVIEW]
             text = " ".join(line.text for line in alike)
-            if 0 < len(text) <= _LONGEST_TITLE:
+            if 0 < len(text) <= LONGEST_TITLE:
                 found.append(text)
         return found
     return []

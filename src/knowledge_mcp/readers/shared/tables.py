@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from knowledge_mcp.language.multilingual.recognition import language_of
-from knowledge_mcp.language.openings import Opening, opening_of, split_clause_number
+from knowledge_mcp.language.openings import Opening, note_in, split_clause_number
 from knowledge_mcp.language.quantities.units import is_unit
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.shared.pieces import Piece, rich_piece
@@ -167,11 +167,10 @@ _MOST_COLUMNS = 1000
 def _note_in(row: Sequence[RichText]) -> Opening | None:
     """Return what a row opens if it is a note that spans all columns; otherwise None."""
     spans = len(row) > 1 and all(cell is BLANK for cell in row[1:])
-    opening = opening_of(row[0].text) if spans else None
-    return opening if opening is not None and opening.kind in {BlockKind.NOTE, BlockKind.EXAMPLE} else None
+    return note_in(row[0].text) if spans else None
 
 
-_FEWEST_ROWS = 2
+FEWEST_ROWS = 2
 """Fewest rows of a table besides the notes in its last rows: the header and a row."""
 
 
@@ -232,7 +231,7 @@ class TableCells:
         """Yield the table, and the notes in its last rows if those span it."""
         rows = self.rows()
         notes: list[Piece] = []
-        while len(rows) > _FEWEST_ROWS and (opening := _note_in(rows[-1])) is not None:
+        while len(rows) > FEWEST_ROWS and (opening := _note_in(rows[-1])) is not None:
             notes.insert(0, rich_piece(opening.kind, rows.pop()[0], marker=opening.marker))
         yield rich_piece(BlockKind.TABLE, table_text(rows) if rows else RichText())
         yield from notes
