@@ -51,3 +51,10 @@ def test_a_wrong_argument_found_by_the_command_itself_is_not_an_internal_error(k
     done = knowledge("search", "ropes", "--meta", "abc")
     assert done.code == 2
     assert "Error: Invalid value for --meta: 'abc' is not KEY=VALUE." in done.err
+
+
+def test_an_unknown_command_names_the_programs_that_ingest_and_serve(knowledge: Command) -> None:
+    done = knowledge("ingest", "standards/")
+    assert done.code == 2
+    assert "No such command 'ingest'" in done.err
+    assert "`knowledge-ingest` ingests documents" in done.err

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command, get_group
 
-from knowledge_mcp.cli.shared.session import CONTEXT, Version, run_command
+from knowledge_mcp.cli.shared.session import CONTEXT, UsageError, Version, run_command
 
 
 class CommandPlace(NamedTuple):
@@ -78,6 +78,7 @@ _COMMANDS = {
 }
 
 
+_OTHERS = "`knowledge-ingest` ingests documents; `knowledge-mcp` serves them to assistants."
 _HELP = """\
 Search and manage the knowledge base.
 
@@ -124,6 +125,14 @@ class _Knowledge(TyperGroup):
         super().__init__(**attributes)
         self.commands = cast("MutableMapping[str, Any]", _Commands())  # nothing is added to it
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command; an error also names the programs that ingest and serve."""
+        try:
+            return super().resolve_command(ctx, args)
+        except UsageError as error:
+            error.message += f"\n\n{_OTHERS}"
+            raise
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands without loading any."""
         del ctx
@@ -137,7 +146,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings=CONTEXT,
-    epilog="`knowledge-ingest` ingests documents; `knowledge-mcp` serves them to assistants.",
+    epilog=_OTHERS,
 )
 
 

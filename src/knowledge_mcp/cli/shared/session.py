@@ -64,7 +64,7 @@ def run_command(app: typer.Typer, name: str) -> None:
         reconfigure(errors="backslashreplace")
     try:
         sys.exit(cast("int | None", _build_command(app)(prog_name=name, standalone_mode=False)))
-    except _UsageError as exc:
+    except UsageError as exc:
         exc.message = exc.message.removeprefix("Value error, ")  # pydantic, which checks the values, puts it there
         exc.show()
         sys.exit(exc.exit_code)
@@ -77,7 +77,7 @@ def run_command(app: typer.Typer, name: str) -> None:
         sys.exit(ExitCode.FAILURE)
 
 
-_UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__base__)
+UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__base__)
 """Base class of typer's errors of arguments and options; typer exports only `BadParameter`."""
 
 

@@ -21,7 +21,7 @@ from knowledge_mcp.readers.pdf.blocks import blocks_of
 from knowledge_mcp.readers.pdf.columns import take_columns
 from knowledge_mcp.readers.pdf.continued import join_tables
 from knowledge_mcp.readers.pdf.flow.bilingual import in_languages
-from knowledge_mcp.readers.pdf.flow.commented import in_columns, in_flows
+from knowledge_mcp.readers.pdf.flow.commented import in_columns, in_flows, take_heads
 from knowledge_mcp.readers.pdf.flow.struck import crowded_warning
 from knowledge_mcp.readers.pdf.headings.candidates import Body, body_of, settle_code
 from knowledge_mcp.readers.pdf.headings.clauses import noted_sections, number_titles, put_in_annexes, untitled_clauses
@@ -37,7 +37,7 @@ from knowledge_mcp.readers.pdf.headings.outline import (
 from knowledge_mcp.readers.pdf.running.furniture import remove_furniture, running_lines
 from knowledge_mcp.readers.pdf.scans import COVERED, marks_of, pages_to_recognise, take_recognised, without_copies
 from knowledge_mcp.readers.shared.hidden import COMMENTS, noted
-from knowledge_mcp.readers.shared.layout import UNREAD, Line, PageLayout, Table, unread_pictures
+from knowledge_mcp.readers.shared.layout import UNREAD, Line, PageLayout, Table, letters_of, unread_pictures
 from knowledge_mcp.support.sandbox_worker import Refusal
 
 _PER_MESSAGE = 400
@@ -136,12 +136,12 @@ def compose(
     """
     textless = [page.number for page in pages if not page.elements]
     running = _running_line(pages)
-    bare: dict[int, list[Line | Table]] = {}
-    removed: list[Line] = []
-    if furniture:
-        bare, removed = remove_furniture(without_copies(pages, taken) if taken else pages, described["labels"])
+    own = without_copies(pages, taken) if taken else pages
+    bare, removed = remove_furniture(own, described["labels"]) if furniture else ({}, [])
     pictured = _pictured(path, {*textless, *bare}.difference(taken, unread))
     _restore(pages, bare, pictured)
+    heads = take_heads(pages)
+    removed += heads
     text = {id(line) for page in pages for line in page.lines}
     blank = _blank(pages)
     settle_code(pages)
@@ -149,7 +149,7 @@ def compose(
     flows = in_languages(pages)
     contents = [take_contents(some) for some in flows]
     body = body_of(list(itertools.chain.from_iterable(flows)))
-    named = outline_headings(outline, pages) or tagged_headings(tagged, pages)
+    named = outline_headings(_below(heads, outline), pages) or tagged_headings(tagged, pages)
     parts = [
         _structured(some, body, named, listed_headings(listed.entries, some))
         for some, listed in zip(flows, contents, strict=True)
@@ -175,6 +175,12 @@ def compose(
         "contents": sorted({number for each in contents for number in each.pages}),
         "doubtful": [[page.number, page.doubt] for page in pages if page.doubt and page.number not in taken],
     }
+
+
+def _below(heads: Sequence[Line], outline: Sequence[engine.Bookmark]) -> list[engine.Bookmark]:
+    """Leave out bookmarks of the titles of columns, which every page has."""
+    titles = {(line.page, letters_of(line.text)) for line in heads}
+    return [each for each in outline if (each.page, letters_of(each.title)) not in titles]
 
 
 def _blank(pages: Sequence[PageLayout]) -> list[int]:

@@ -205,6 +205,8 @@ _STOP = re.compile(r"[.:]?\s*(?:[–—-]\s*)?")
 _STOPS = " .:–—-"
 _FEWEST_TITLES, _MOST_TITLES = 2, 0.5
 """Fewest bold paragraphs that are headings, and their largest share of all blocks: beyond that, the text is bold."""
+_MARKED = re.compile(r"\[[CR]\]")
+"""A letter before the number of a comment, which is that of its clause; other letters name committees."""
 _FEWEST_COMMENTS = 2
 """Fewest comments among the clauses; a single one may be the number of something else."""
 _BOLD_ALONE = 0.6
@@ -303,7 +305,7 @@ class ClauseFinder:
         return split_clause_number(heading.span.of(self._text)).keyword in _RANK_OF
 
     def _comments(self, headings: Sequence[HeadingDraft]) -> dict[int, int]:
-        """Find comments that are followed by clauses ("26.4.1", "R26.4.1", "26.4.2").
+        """Find comments that are followed by clauses: "26.4.1", "R26.4.1", "26.4.2"; "101.4", "[C] 101.4", "101.5".
 
         Returns:
             The index of each comment's heading, with that of its clause.
@@ -315,6 +317,8 @@ class ClauseFinder:
             key = number_key(heading.number) if heading.number else None
             if key and (clause := clause_commented(key, known)) is not None:
                 found[place] = known[clause]
+            elif key in known and _MARKED.match(heading.span.of(self._text)):
+                found[place] = known[key]
             elif key:
                 last_clause = place if key[0] < LETTERED else last_clause
                 known[key] = place

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.readers.pdf.lines import is_rotated, rows_of
-from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, lines_of
+from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, letters_of, lines_of
 from knowledge_mcp.readers.shared.numbering import NumberKey, clause_commented, number_key
 
 if TYPE_CHECKING:
@@ -24,13 +24,15 @@ _BEGINNING = re.compile(r"(?P<letter>[CR])?(?P<number>\d{1,3}(?:\.\d{1,3})+)(?![
 """The beginning of a clause or its comment."""
 _HEAD = re.compile(r"commentary|comments?", re.IGNORECASE)
 """A title above the comments."""
+_COLUMNS, _ROW = 2, 8.0
+"""Number of columns, and maximum difference in points between the heights of their titles."""
 _NAMED = re.compile(r"commentar(?:y|ies)\b", re.IGNORECASE)
 _FEWEST_PAGES = 2
 """Minimum number of pages with comments: the columns of a single page are read in order anyway."""
 _NEAR_PAGES = 2
 """Maximum number of pages between a comment and its clause: one runs ahead if the other is longer."""
 _STRAY = 0.1
-"""Maximum share of clauses on the right, and of comments on the left, that can be there by chance."""
+"""Maximum share of beginnings that can be by chance on the other side of the strip: a line may begin with a number."""
 _GAP = 9.0
 """Minimum free space in points before the beginning of a clause or comment, as for the strip next to an aside."""
 _ASIDE = 0.15
@@ -150,13 +152,16 @@ def _strips(matched: Sequence[_Start], rows: dict[int, list[list[TextItem]]]) ->
 
 
 def _stray(starts: Sequence[_Start], pages: Collection[int], places: Mapping[int, float]) -> bool:
-    """Return whether clauses also begin right of the strips, or comments left of them: the text is in plain columns."""
-    here = [(each, each.x > places[each.page]) for each in starts if each.page in pages]
-    left, right = (
-        {each.number for each, is_right in here if not each.is_comment and is_right == side} for side in (False, True)
-    )
-    comments = [is_right for each, is_right in here if each.is_comment]
-    return len(right - left) > _STRAY * len(left) or comments.count(False) > _STRAY * len(comments)
+    """Return whether clauses also begin right of the strips, or comments left of them: the text is in plain columns.
+
+    Numbers further to the right do not begin a column: they are values.
+    """
+    here = [(each, each.x - places[each.page]) for each in starts if each.page in pages]
+    left = {each.number for each, beyond in here if not each.is_comment and beyond <= 0}
+    right = {each.number for each, beyond in here if not each.is_comment and 0 < beyond <= _INDENT}
+    comments = [beyond > 0 for each, beyond in here if each.is_comment]
+    expected = len(left) + comments.count(True)
+    return len(right - left) > _STRAY * expected or comments.count(False) > _STRAY * len(comments)
 
 
 def _crossing(rows: Sequence[Sequence[TextItem]], x: float) -> int:
@@ -170,6 +175,34 @@ def _has_head(page: ParsedPage, x: float) -> bool:
 def _lies_between(number: int, commented: Collection[int]) -> bool:
     before = any(number - step in commented for step in range(1, _BETWEEN + 1))
     return before and any(number + step in commented for step in range(1, _BETWEEN + 1))
+
+
+# ---- the titles of the columns --------------------------------------------------------------------------------------
+
+
+def take_heads(pages: Sequence[PageLayout]) -> list[Line]:
+    """Remove the titles of both columns at the top of pages ("CODE", "COMMENTARY"); return them.
+
+    Pages with the same titles and no strip, as above a wide table, are included.
+    """
+    rows: dict[int, list[Line]] = {}
+    for page in pages:
+        first = min((line.y0 for line in page.lines), default=0.0)
+        row = [line for line in page.lines if line.y0 - first < _ROW]
+        if len(row) <= _COLUMNS and len(page.lines) > len(row):
+            rows[page.number] = row
+    heads = [
+        letters_of("".join(line.text for line in rows[page.number]))
+        for page in pages
+        if page.strip
+        and any(_is_comment(line, page.strip) and _HEAD.fullmatch(line.text) for line in rows.get(page.number, ()))
+    ]
+    known = set(heads) if len(heads) >= _FEWEST_PAGES else set[str]()
+    found = [line for row in rows.values() if letters_of("".join(line.text for line in row)) in known for line in row]
+    gone = {id(line) for line in found}
+    for page in pages:
+        page.elements = [each for each in page.elements if id(each) not in gone]
+    return found
 
 
 # ---- the order ------------------------------------------------------------------------------------------------------

@@ -185,6 +185,7 @@ def _begins(above: Line, line: Line) -> bool:
 
 
 def _heading(line: Line, match: re.Match[str], level: int) -> Heading:
-    """Make the heading of a clause without a title: its number, and what is printed before it."""
+    """Make the heading of a clause without a title: its number, what is printed before it, and a dash after it."""
     end = match.end("number")
-    return Heading([line], level, match["number"], "", None, HeadingSource.NUMBERING, _CONFIDENCE, cut=end)
+    cut = end if any(map(str.isalnum, line.text[end:])) else None
+    return Heading([line], level, match["number"], "", None, HeadingSource.NUMBERING, _CONFIDENCE, cut=cut)

@@ -8,11 +8,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from knowledge_mcp.language.openings import FORCE_IN_BRACKETS, opening_of, split_clause_number
-from knowledge_mcp.model.document import BlockKind, HeadingSource
+from knowledge_mcp.language.openings import FORCE_IN_BRACKETS, caption_label, split_clause_number
+from knowledge_mcp.model.document import HeadingSource
 from knowledge_mcp.readers.pdf.engine import Bookmark, TaggedHeading
 from knowledge_mcp.readers.pdf.headings.contents import Entry
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
+from knowledge_mcp.readers.pdf.headings.run_in import title_of_paragraph
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, letters_of
 from knowledge_mcp.support.matching import BoundedMatcher
 
@@ -25,6 +26,10 @@ _NO_SECTION = re.compile(r"(?:(?:page|slide|sheet)?\s*\d+|(?:fig(?:ure)?|table|p
 _CUT_TITLE, _LOOSE = 40, 3
 _LISTED, _LISTED_SHARE = 0.95, 0.25
 _NUMBER_ONLY = re.compile(r"(?:§ ?\d{1,4} ?[a-z]?|(?:\d{1,3}|[A-Z])(?:\.\d{1,3}){1,6})\.?")
+_NUMBER_AND_DASH = re.compile(r"(?P<number>\d{1,3}(?:\.\d{1,3}){1,6})\.?\s*[–—-]")
+_LONGEST = 160
+"""Maximum length of a title: programs make bookmarks of whole paragraphs that begin with a title."""
+_WORDED = re.compile(r"[A-ZÀ-Þ][^\W\d_]{3}")
 _COUNTED = re.compile(r"[^\W\d_]+\s+(?:\d{1,3}[A-Z]?|[IVX]+)[.:]\s")
 """A title that begins with a word and its number."""
 
@@ -34,7 +39,7 @@ def outline_headings(entries: Sequence[Bookmark], pages: Sequence[PageLayout]) -
 
     A bookmark whose words are not printed (a cover page, a title that is a picture) names the place it points to.
     """
-    sections = _without_captions(entries)
+    sections = _without_paragraphs(_without_captions(entries))
     found = _match_entries(sections, pages, exact=False)
     if len(sections) < len(entries):  # a table between sections has cut the levels of those after it
         found = _relevel(found, set(map(id, found)))
@@ -60,9 +65,14 @@ def _without_captions(entries: Sequence[Bookmark]) -> Sequence[Bookmark]:
     return kept if len(kept) >= _FEWEST else entries
 
 
+def _without_paragraphs(entries: Sequence[Bookmark]) -> list[Bookmark]:
+    """Cut bookmarks of whole paragraphs to the titles that these begin with; leave out those that begin with none."""
+    cut = [title_of_paragraph(each.title) if len(each.title) > _LONGEST else len(each.title) for each in entries]
+    return [replace(each, title=each.title[:end]) for each, end in zip(entries, cut, strict=True) if end]
+
+
 def _is_caption(title: str) -> bool:
-    opening = opening_of(title)
-    return opening is not None and opening.kind is BlockKind.CAPTION
+    return caption_label(title, is_sure=True) is not None
 
 
 def listed_headings(entries: Sequence[Entry], pages: Sequence[PageLayout]) -> list[Heading]:
@@ -267,7 +277,7 @@ def _run_in(text: str, title: str) -> int | None:
             return None
         have += 1
         if have == len(want):
-            match = re.match(r"(?P<close>[)\]\"”]*)(?:\s*[.:–—](?:\s|$)|\s-(?:\s|$))", text[place + 1 :])
+            match = re.match(r"(?P<close>[)\]\"”]*)(?:\s*[.:–—](?:\s|$)|\s-(?:\s|$|[A-Z]))", text[place + 1 :])
             return place + 1 + match.end("close") if match and place + 2 < len(text) else None
     return None
 
@@ -282,7 +292,10 @@ def _heading(lines: list[Line], cut: int | None, level: int, source: HeadingSour
     numbered = split_clause_number(words)
     if cut is not None and _NUMBER_ONLY.fullmatch(words):
         numbered = replace(split_clause_number(text if len(words) < len(text) else f"{text} X"), title="")
-    return Heading(lines, level, numbered.number, numbered.title, numbered.informative, source, 1.0, cut)
+    elif alone := _NUMBER_AND_DASH.fullmatch(words):
+        numbered = replace(numbered, number=alone["number"], title="")
+    title = numbered.title.rstrip(" –—-") or numbered.title
+    return Heading(lines, level, numbered.number, title, numbered.informative, source, 1.0, cut)
 
 
 # ---- tags -----------------------------------------------------------------------------------------------------------
@@ -315,21 +328,26 @@ def merge_headings(named: Sequence[Heading], detected: Sequence[Heading], pages:
 
     If the file names a quarter or more of the numbered headings of some depth, none are added down to that depth.
     Clauses of the first depth are never added: an outline without them is more reliable than a list of numbers.
+
+    A document that amends another has clauses of both: "1603.1.5 Loads" below "2-4.1", with no hyphen. These are added
+    from the second depth if their title is a word; a value with its unit is none.
     """
     if not named:
         return list(detected)
     taken = {id(line) for heading in named for line in heading.lines}
     numbers = {heading.number for heading in named if heading.number}
+    forms = {"-" in number for number in numbers} or {True, False}
     numbered = [heading for heading in detected if heading.source is HeadingSource.NUMBERING and heading.number]
+    own = [heading for heading in numbered if _has_hyphen(heading) in forms]
     depth = 1
     for candidate in range(2, 10):
-        here = [heading.number for heading in numbered if _depth(heading) == candidate]
+        here = [heading.number for heading in own if _depth(heading) == candidate]
         if here and sum(number in numbers for number in here) >= _COVERED * len(here):
             depth = candidate
     added = [
         heading
         for heading in numbered
-        if _depth(heading) > depth
+        if (_depth(heading) > depth if _has_hyphen(heading) in forms else _is_of_other(heading))
         and heading.number not in numbers
         and not taken & {id(line) for line in heading.lines}
     ]
@@ -341,15 +359,29 @@ def _depth(heading: Heading) -> int:
     return (heading.number or "").count(".") + 1
 
 
+def _has_hyphen(heading: Heading) -> bool:
+    return "-" in (heading.number or "")
+
+
+def _is_of_other(heading: Heading) -> bool:
+    return _depth(heading) > 1 and _WORDED.match(heading.title) is not None
+
+
 def _relevel(headings: list[Heading], added: set[int]) -> list[Heading]:
-    """Put each added heading one level below the nearest heading before it whose number is a prefix of its own."""
+    """Put each added heading one level below the nearest heading before it whose number is a prefix of its own.
+
+    If there is none, it is below the last heading that the file names.
+    """
     levels: dict[str, int] = {}
+    above = 0  # level of the last heading that the file names
     for heading in headings:
-        if id(heading) in added and heading.number:
+        if id(heading) not in added:
+            above = heading.level
+        elif heading.number:
             parts = heading.number.split(".")
             parents = (".".join(parts[:count]) for count in range(len(parts) - 1, 0, -1))
             known = next((levels[parent] for parent in parents if parent in levels), None)
-            heading.level = heading.level if known is None else known + 1
+            heading.level = max(heading.level, above + 1) if known is None else known + 1
         if heading.number:
             levels[heading.number] = heading.level
     return headings

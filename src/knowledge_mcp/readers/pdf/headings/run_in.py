@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from knowledge_mcp.language.openings import is_deep
+from knowledge_mcp.language.openings import is_deep, split_clause_number
 from knowledge_mcp.readers.pdf.headings.candidates import (
     STOP_WITHIN,
     Body,
@@ -54,6 +54,26 @@ def cut_run_in(candidate: HeadingCandidate, body: Body, led: Collection[tuple[fl
     counts = is_deep(number) or candidate.text[len(number) : len(number) + 1] == "."
     if match and counts and not _is_sentence(match["title"]):
         candidate.cut = len(candidate.text) - len(title) + match.end("title")
+
+
+_STOP_OR_DASH = re.compile(r"(?:(?<=[^\W\d_]{3})\.\s+|\s[-–—]\s?|—)(?=[A-Z])")
+
+
+def title_of_paragraph(words: str) -> int | None:
+    """Return the end of the title, or else of the number, at the beginning of a paragraph.
+
+    A long title that is no sentence is returned whole; a sentence without a number has no title: None.
+    """
+    number = split_clause_number(words).number
+    start = len(number) if number and words.startswith(number) else 0
+    title = words[start:].lstrip(" .–—-")
+    start = len(words) - len(title)
+    stop = _STOP_OR_DASH.search(title)
+    if stop is not None and title[:1].isupper() and not _is_sentence(title, stop.start()):
+        return start + stop.start()
+    if not _is_sentence(title):
+        return len(words)
+    return len(number) if number and is_deep(number) else None
 
 
 def _is_sentence(words: str, end: int | None = None) -> bool:
