@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from knowledge_mcp.model.document import BlockKind
-from knowledge_mcp.readers.pdf.reader import PdfReader
-from tests.readers.in_process import InProcessSandbox
-from tests.readers.pdf_files import HEIGHT, LEFT, SENTENCE, Sheet, item_of, sheet
+from tests.readers.pdf_files import HEIGHT, LEFT, SENTENCE, Sheet, sheet
+from tests.readers.pdf_tables import read, tables
 
 _WIDTHS, _ROW = (100, 80, 80, 80), 18
 _Row = Sequence[str | None]
@@ -33,7 +32,7 @@ def _table(pages: Sheet, rows: Sequence[_Row]) -> None:
             )
             if cell is not None:
                 pages.canvas.line(x, upper, x, lower)
-            if cell != "":
+            if cell != "" or not at:
                 pages.canvas.line(x, upper, right, upper)
             pages.canvas.line(x, lower, right, lower) if at + 1 == len(rows) else None
         pages.canvas.line(edges[-1], upper, edges[-1], lower)
@@ -50,8 +49,19 @@ def _table(pages: Sheet, rows: Sequence[_Row]) -> None:
         ([_UPPER, _LOWER, *_data(1, 5)], _data(6, 9)),
         ([_UPPER, _LOWER], [_UPPER, _LOWER, *_data(1, 9)]),
         ([_UPPER, _LOWER], _data(1, 9)),
+        ([_UPPER], [_LOWER, *_data(1, 9)]),
+        ([_UPPER], [_UPPER, _LOWER, *_data(1, 9)]),
     ],
-    ids=["both rows again", "the upper row", "the lower row", "no row", "cut below the header", "cut and not repeated"],
+    ids=[
+        "both rows again",
+        "the upper row",
+        "the lower row",
+        "no row",
+        "cut below the header",
+        "cut and not repeated",
+        "cut between its rows",
+        "cut between its rows and repeated",
+    ],
 )
 def test_a_header_of_two_rows_is_one_header_over_pages(first: Sequence[_Row], second: Sequence[_Row]) -> None:
     pages = sheet()
@@ -63,10 +73,115 @@ def test_a_header_of_two_rows_is_one_header_over_pages(first: Sequence[_Row], se
     _table(pages, second)
     pages.paragraph(*(f"{SENTENCE} {number}" for number in range(10, 20)))
 
-    document = PdfReader(sandbox=InProcessSandbox()).read(item_of(pages.done()))
+    document = read(pages)
 
     (table,) = [block for block in document.blocks if block.kind is BlockKind.TABLE]
     rows = ["| Size | Pressure / min | Pressure / max | Mass |", "| --- | --- | --- | --- |"]
     rows += [f"| {' | '.join(map(str, row))} |" for row in _data(1, 9)]
     assert table.span.of(document.text).split("\n") == rows
-    assert table.pages == (1, 2)
+    assert table.pages == ((2,) if second[:2] == [_UPPER, _LOWER] and first == [_UPPER] else (1, 2))
+
+
+def _columns(pages: Sheet, rows: Sequence[Sequence[str]], bold: bool = True) -> None:
+    """Print a table with a rule above and below its header only, names in bold."""
+    for row in rows:
+        is_name = not any(map(str.isdigit, "".join(row)))
+        for x, cell in zip((LEFT, 180, 270, 360), row, strict=True):
+            pages.at(x, pages.y, cell, font="Helvetica-Bold" if is_name and bold else "Helvetica")
+        pages.y += 14
+
+
+@pytest.mark.parametrize(("caption", "bold"), [("Table 1 — Limits", False), ("", True)])
+def test_a_header_without_rules_is_one_header_although_a_page_cuts_it(caption: str, bold: bool) -> None:
+    pages = sheet()
+    pages.paragraph(*(f"{SENTENCE} {number}" for number in range(50)), caption)
+    _columns(pages, [("Size", "Pressure", "", "Mass")], bold)
+    pages.next_page()
+    _columns(pages, [("", "min", "max", ""), *(("DN 10", f"{n}.1", f"{n}.9", f"{3 * n}") for n in range(1, 5))], bold)
+    pages.paragraph(*(f"{SENTENCE} {number}" for number in range(20)))
+    assert tables(read(pages))[0][0] == ["Size", "Pressure / min", "Pressure / max", "Mass"]
+
+
+@pytest.mark.parametrize(
+    "last",
+    [("Unit", "Edition", "", "2"), ("Pressure", "", "", ""), ("Size", "", "Mass", "")],
+    ids=["a line in other columns", "one name", "a column without a name"],
+)
+def test_words_that_do_not_fit_the_columns_of_the_next_page_are_no_header(last: Sequence[str]) -> None:
+    pages = sheet()
+    pages.paragraph(*(f"{SENTENCE} {number}" for number in range(50)))
+    _columns(pages, [last])
+    pages.next_page()
+    _table(pages, [_LOWER, *_data(1, 4)])
+    pages.paragraph(*(f"{SENTENCE} {number}" for number in range(20)))
+    assert tables(read(pages))[0][0] == ["", "min", "max", ""]
+
+
+_ITEMS = [("ID", "Text", "Verification"), ("R-1", "It starts.", "Test"), ("R-2", "It runs for", "Test")]
+
+
+def _two_pages(first: Sequence[Sequence[str]], second: Sequence[Sequence[str]], bold: int) -> list[list[list[str]]]:
+    """Read a ruled table over two pages; so many rows of the second page are bold."""
+    pages = sheet()
+    pages.heading("1 Items")
+    for rows, is_bold in ((first, 1), (second, bold)):
+        pages.paragraph(*(f"{SENTENCE} {number}" for number in range(44 - len(rows) if rows is first else 0)))
+        top, widths = pages.y - 10, (80, 200, 100)
+        for at, row in enumerate(rows):
+            x = LEFT
+            for cell, width in zip(row, widths, strict=True):
+                pages.at(x + 4, pages.y + 3, cell, font="Helvetica-Bold" if at < is_bold else "Helvetica")
+                x += width
+            pages.y += 18
+        edges = [LEFT + sum(widths[:count]) for count in range(4)]
+        pages.canvas.grid(edges, [HEIGHT - (top + 18 * count) for count in range(len(rows) + 1)])
+        pages.y += 16
+        if rows is first:
+            pages.next_page()
+    pages.paragraph(*(f"{SENTENCE} {number}" for number in range(20)))
+    return tables(read(pages))
+
+
+_R3 = ("R-3", "It stops.", "Analysis")
+
+
+@pytest.mark.parametrize(
+    ("header", "bold"),
+    [
+        (("ID", "Text (continued)", "Verification"), 1),
+        (("ID", "Text", "Verif."), 1),
+        (("ID (cont.)", "", ""), 1),
+    ],
+)
+def test_a_header_that_is_repeated_in_part_is_no_row(header: Sequence[str], bold: int) -> None:
+    (table,) = _two_pages(_ITEMS, [header, _R3, ("R-4", "It rests.", "Test")], bold)
+    assert [row[0] for row in table] == ["ID", "R-1", "R-2", "R-3", "R-4"]
+
+
+@pytest.mark.parametrize("header", [("No", "Value", "Unit"), ("ID", "Text", "Owner"), ("ID", "Text", "Ver")])
+def test_another_header_begins_another_table(header: Sequence[str]) -> None:
+    assert len(_two_pages(_ITEMS, [header, _R3, ("R-4", "It rests.", "Test")], 1)) == 2
+
+
+@pytest.mark.parametrize(
+    ("rest", "expected"),
+    [
+        (("R-2 (continued)", "20 s.", ""), ["R-2", "It runs for 20 s.", "Test"]),
+        (("", "20 s.", ""), ["R-2", "It runs for 20 s.", "Test"]),
+        (("", "long.", "by ear"), ["R-2", "It runs for long.", "Test by ear"]),
+    ],
+)
+def test_the_rest_of_a_row_belongs_to_the_row_before_the_page(rest: Sequence[str], expected: list[str]) -> None:
+    (table,) = _two_pages(_ITEMS, [_ITEMS[0], rest, _R3], 1)
+    assert [row[0] for row in table] == ["ID", "R-1", "R-2", "R-3"]
+    assert table[2] == expected
+
+
+def test_a_row_without_a_name_stays_a_row_where_rows_have_none() -> None:
+    (table,) = _two_pages([*_ITEMS, ("", "It rests.", "")], [_ITEMS[0], ("", "It cools.", ""), _R3], 1)
+    assert [row[1] for row in table[1:]] == ["It starts.", "It runs for", "It rests.", "It cools.", "It stops."]
+
+
+def test_the_title_of_a_group_does_not_begin_another_table() -> None:
+    (table,) = _two_pages(_ITEMS, [("Pumps", "", ""), _R3, ("R-4", "It rests.", "Test")], 1)
+    assert [row[0] for row in table] == ["ID", "R-1", "R-2", "Pumps", "R-3", "R-4"]

@@ -52,6 +52,20 @@ _EXAMPLE_WORD = re.compile(rf"{EXAMPLE_CAPITALS}|{EXAMPLE_TITLES}")
 _EXAMPLE = re.compile(rf"(?P<label>(?:{EXAMPLE_CAPITALS}|(?:{EXAMPLE_TITLES})s?)(?: \d+)?)(?P<after>{_AFTER_LABEL})")
 
 
+_LONGEST_LEAD = 30
+_LONGEST_SYMBOLS = 24
+_EXPLAINS = re.compile(
+    r"(?:\A|[,;.)]\s|\d\s)(?:where(?:in)?|in\swhich|with|here|wobei|mit|dabei|darin|hierin|es|où|avec|dans\slaquelle|dans\slequel|(?:en\s)?donde"
+    r"|siendo|en\sla\sque|dove|in\scui|con|onde|em\sque|sendo|com|waarin|waarbij|met|där|hvor|gdzie|kde|где)"
+    r"(?:\s(?:is|are|ist|sind|bedeute[nt]|est|sont|es|son|è|sono|é|são|zijn|är|er|oznacza|je))?\s?:?\Z",
+    re.IGNORECASE,
+)
+"""What is printed before the symbols of a formula, alone or after it."""
+_ONE_SYMBOL = r"[^\W\d_][\w.'′*{}()\\^/+-]{0,9}"
+_SYMBOLS = re.compile(rf"{_ONE_SYMBOL}(?:[,;]?\s(?:(?:and|or|to|und|oder|bis|et|ou|y|e|ed)\s)?[\w(]\S{{0,9}}){{0,3}}")
+_EXPLAINED = re.compile(rf"{_ONE_SYMBOL}(?:,\s{_ONE_SYMBOL}){{0,3}}\s(?:[=–—:-]|is|are|ist|sind|est|sont)\s")
+
+
 def caption_label(text: str, *, is_sure: bool = False) -> str | None:
     """Return the label ("Table 3") of a text that is a caption, None if it is not.
 
@@ -180,6 +194,21 @@ _COMMENTARY = re.compile(r"COMMENTARY ON (?:CLAUSE )?(?:[A-Z]\.)?\d{1,3}(?:\.\d{
 def is_commentary(marker: str) -> bool:
     """Return whether it is the line above commentary on a clause, which British Standards print in italics."""
     return _COMMENTARY.fullmatch(marker) is not None
+
+
+def explains_symbols(text: str) -> bool:
+    """Return whether the symbols of a formula are explained below a text: "where:", "Dabei ist", "N = A f, in which"."""
+    return _EXPLAINS.search(text, max(len(text) - _LONGEST_LEAD, 0)) is not None
+
+
+def is_symbol(text: str) -> bool:
+    """Return whether a text can be a symbol of a formula, or several: "N_Ed", "a, b", "σ1 and σ2"."""
+    return len(text) <= _LONGEST_SYMBOLS and _SYMBOLS.fullmatch(text) is not None
+
+
+def begins_symbol(text: str) -> bool:
+    """Return whether a text begins with a symbol and a sign before its meaning: "a, b = sides", "t is the time"."""
+    return _EXPLAINED.match(text) is not None
 
 
 def _note(text: str) -> Opening | None:

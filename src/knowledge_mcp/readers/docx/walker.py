@@ -14,6 +14,7 @@ from knowledge_mcp.language.openings import (
     caption_label,
     caption_target,
     example_label,
+    explains_symbols,
     is_of_example,
     level_of_numbered,
     note_label,
@@ -43,6 +44,7 @@ from knowledge_mcp.readers.shared.drawings import chart_parts, diagram_items
 from knowledge_mcp.readers.shared.layout import unread_pictures
 from knowledge_mcp.readers.shared.numbering import whole_number
 from knowledge_mcp.readers.shared.richtext import RichText, lay, table_text
+from knowledge_mcp.readers.shared.tables import explanations
 from knowledge_mcp.support.wording import how_many
 
 Notes = Mapping[tuple[str, str], Sequence[Element]]
@@ -82,6 +84,7 @@ class DocxWalker:
         self._below_contents = False
         self._unfinished: Paragraph | None = None
         self._number: str | None = None
+        self._last = ""  # the paragraph before
         self._open: list[tuple[str | None, int]] = []
         self._unknown_symbols = self._signs_unread = self._figures_unread = 0
         self._has_styled_headings = False
@@ -428,7 +431,10 @@ class DocxWalker:
             return text
 
         rows = TableReader(cell_text).rows(grid)
-        if rows:
+        if texts := explanations(rows) if explains_symbols(self._last) and not grid.headers else []:
+            for text in texts:
+                self._add_block(BlockKind.PARAGRAPH, text)
+        elif rows:
             self._add_block(BlockKind.TABLE, table_text(rows))
         self._drawn(drawn, figures)
         for box in boxes:
@@ -455,6 +461,7 @@ class DocxWalker:
         if self._code is not None:
             self._flush_code()
         _, pending = lay(self._builder, kind, text, marker=marker, depth=depth)
+        self._last = text.text.strip() if kind is BlockKind.PARAGRAPH else ""
         self._bookmarks.references.extend(pending)
 
     def _place(self, paragraph: Paragraph, before: int) -> None:

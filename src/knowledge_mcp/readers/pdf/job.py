@@ -18,7 +18,8 @@ from knowledge_mcp.language.titles import LONGEST_TITLE, is_part_number
 from knowledge_mcp.readers.pdf import engine
 from knowledge_mcp.readers.pdf.annotations import PageComment, comment_warnings
 from knowledge_mcp.readers.pdf.blocks import blocks_of
-from knowledge_mcp.readers.pdf.columns import take_columns
+from knowledge_mcp.readers.pdf.columns.glossaries import take_columns
+from knowledge_mcp.readers.pdf.columns.symbols import explain_symbols
 from knowledge_mcp.readers.pdf.continued import join_tables
 from knowledge_mcp.readers.pdf.flow.bilingual import in_languages
 from knowledge_mcp.readers.pdf.flow.commented import in_columns, in_flows, take_heads
@@ -221,6 +222,7 @@ def _structured(
         join_tables(pages)
         place = {id(line): index for index, line in enumerate(line for page in pages for line in page.lines)}
     found.headings.sort(key=lambda heading: place[id(heading.lines[0])])
+    found.begins.update(explain_symbols(pages))
     found.begins.update(take_columns(pages, found.headings))
     return pages, found
 

@@ -142,6 +142,7 @@ def line_of(items: Sequence[TextItem], page: int, places: Mapping[int, float]) -
     bold = code = total = 0
     gap = 0.0
     split: tuple[int, float] | None = None
+    gaps: list[tuple[int, float, float]] = []
     text = ""
     faces: list[tuple[int, bool]] = []
     led: tuple[float, bool, str] | None = None
@@ -153,8 +154,11 @@ def line_of(items: Sequence[TextItem], page: int, places: Mapping[int, float]) -
         words = " ".join(_despaced(item.text).split())
         if previous is not None:
             text += _joint(previous, item, size)
-            if x - previous.x - previous.width > gap:
-                gap, split = x - previous.x - previous.width, (len(text), x)
+            between = x - previous.x - previous.width
+            if between > gap:
+                gap, split = between, (len(text), x)
+            if between > size:
+                gaps.append((len(text), previous.x + previous.width, x))
             x0, y0, x1, y1 = min(x0, x), min(y0, y), max(x1, x + item.width), max(y1, y + item.height)
         text += words
         previous = item
@@ -185,6 +189,7 @@ def line_of(items: Sequence[TextItem], page: int, places: Mapping[int, float]) -
         code=code > 0.85 * total,
         gap=gap,
         split=split,
+        gaps=tuple(gaps),
         block=max(where, key=where.__getitem__),
         rotated=is_rotated(items[0]),
         marked=frozenset(item.mcid for item in items if item.mcid is not None),

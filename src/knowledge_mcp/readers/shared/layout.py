@@ -89,6 +89,7 @@ class Line:
         code: whether nearly all of it is monospaced, and the document's running text is not.
         gap: widest gap between two of its words, in points, as far as the engine separates them.
         split: number of characters before that gap, and where the text after it begins; None if there is no gap.
+        gaps: each gap wider than its print: number of characters before it, where it begins and where it ends.
         block: position of its layout block in the reading order of the page.
         rotated: it runs up, down or upside down.
         marked: ids of marked content, for tagged documents.
@@ -112,6 +113,7 @@ class Line:
     code: bool = False
     gap: float = 0.0
     split: tuple[int, float] | None = None
+    gaps: tuple[tuple[int, float, float], ...] = ()
     block: float = 0.0
     rotated: bool = False
     marked: frozenset[int] = frozenset()
@@ -124,6 +126,16 @@ class Line:
     def is_italic(self) -> bool:
         """Return whether it is italic."""
         return is_italic_name(self.font)
+
+    @property
+    def pieces(self) -> list[tuple[float, float, str]]:
+        """Its texts between wide gaps: left and right edge, words."""
+        found: list[tuple[float, float, str]] = []
+        start, left = 0, self.x0
+        for at, right, following in self.gaps:
+            found.append((left, right, self.text[start:at].strip()))
+            start, left = at, following
+        return [*found, (left, self.x1, self.text[start:].strip())]
 
     @property
     def style(self) -> tuple[float, bool, str]:

@@ -18,6 +18,7 @@ from knowledge_mcp.language.openings import (
     caption_label,
     caption_target,
     example_label,
+    explains_symbols,
     note_label,
     section_target,
     split_clause_number,
@@ -101,6 +102,26 @@ def rich_piece(kind: BlockKind, rich: RichText, *, marker: str = "", depth: int 
     return counting(written, rich)
 
 
+def with_texts(table: Piece, texts: Sequence[Piece]) -> Piece:
+    """Add the paragraphs that a table is if the symbols of a formula are explained below the text before it."""
+    if texts:
+        table["texts"] = list(texts)
+    return table
+
+
+def _settled(pieces: Iterable[Piece]) -> Iterator[Piece]:
+    """Yield the pieces, with paragraphs in place of tables that explain symbols."""
+    explains = False
+    for each in pieces:
+        texts = each.pop("texts", ())
+        if explains and texts:
+            texts[0].update((key, each[key]) for key in ("anchors", "lines") if key in each)
+            yield from texts
+        else:
+            yield each
+        explains = each.get("kind") == BlockKind.PARAGRAPH and explains_symbols(each["text"].strip())
+
+
 def counting(written: Piece, rich: RichText) -> Piece:
     """Add the count of hidden characters that were left out of a heading or a block."""
     if rich.hidden:
@@ -151,7 +172,7 @@ def messages(pieces: Iterable[Piece]) -> Iterator[dict[str, Any]]:
     """
     batch: list[Piece] = []
     size, sent, blocks = 0, 0, 0
-    for each in pieces:
+    for each in _settled(pieces):
         if "facts" in each or each.keys() == {"hidden"}:
             yield each
             continue

@@ -8,10 +8,10 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from knowledge_mcp.language.multilingual.recognition import language_of
-from knowledge_mcp.language.openings import Opening, note_in, split_clause_number
+from knowledge_mcp.language.openings import Opening, is_symbol, note_in, split_clause_number
 from knowledge_mcp.language.quantities.units import is_unit
 from knowledge_mcp.model.document import BlockKind
-from knowledge_mcp.readers.shared.pieces import Piece, rich_piece
+from knowledge_mcp.readers.shared.pieces import Piece, rich_piece, with_texts
 from knowledge_mcp.readers.shared.richtext import RichText, table_text
 
 _NUMBER = re.compile(r"[-+−(]?[$€£¥]?(?=[.,\s]*\d)[\d.,\s]*+[%°$€£¥]?\)?")
@@ -170,6 +170,25 @@ def _note_in(row: Sequence[RichText]) -> Opening | None:
     return note_in(row[0].text) if spans else None
 
 
+_EXPLAINING = range(2, 5)
+"""Columns of the explanations below a formula: symbol, sign, meaning, unit."""
+
+
+def explanations(rows: Sequence[Sequence[RichText]]) -> list[RichText]:
+    """Return each row of a table of symbols and their meanings as one text; empty for any other table."""
+    found: list[RichText] = []
+    for row in rows:
+        words = [cell for cell in row if not cell.is_blank]
+        if len(row) not in _EXPLAINING or len(words) < 2 or not is_symbol(row[0].text.strip()):
+            return []
+        text = RichText()
+        for cell in words:
+            text.add(" " if len(text) else "")
+            text.extend(cell)
+        found.append(text)
+    return found
+
+
 FEWEST_ROWS = 2
 """Fewest rows of a table besides the notes in its last rows: the header and a row."""
 
@@ -233,7 +252,9 @@ class TableCells:
         notes: list[Piece] = []
         while len(rows) > FEWEST_ROWS and (opening := _note_in(rows[-1])) is not None:
             notes.insert(0, rich_piece(opening.kind, rows.pop()[0], marker=opening.marker))
-        yield rich_piece(BlockKind.TABLE, table_text(rows) if rows else RichText())
+        table = rich_piece(BlockKind.TABLE, table_text(rows) if rows else RichText())
+        texts = [] if any(self._heads) else explanations(rows)
+        yield with_texts(table, [rich_piece(BlockKind.PARAGRAPH, text) for text in texts])
         yield from notes
 
     def rows(self) -> list[list[RichText]]:

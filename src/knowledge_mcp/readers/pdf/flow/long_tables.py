@@ -254,7 +254,7 @@ def _outside(block: LayoutBlock, table: LayoutBlock) -> LayoutBlock | None:
     box, taken = block.bbox, table.bbox
     if box is None or taken is None or not taken.y <= box.y < _foot(table):
         return block
-    if box.x < taken.x - _WIDER or box.x + box.width > taken.x + taken.width + _WIDER:
-        return block
+    if box.x >= taken.x + taken.width or box.x + box.width <= taken.x:
+        return block  # it is next to the table
     rest = _foot(block) - _foot(table)
     return None if rest <= 1 else replace(block, bbox=replace(box, y=_foot(table), height=rest))

@@ -1,0 +1,1 @@
+"""Texts in two columns without rules: glossaries, and the symbols below formulas."""

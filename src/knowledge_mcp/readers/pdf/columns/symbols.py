@@ -1,0 +1,122 @@
+"""The explanations of symbols below a formula: "where", then in each row a symbol and its meaning.
+
+Each symbol begins a paragraph with its meaning. Without that, the two columns would be a table whose first row is its
+header, or one paragraph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from knowledge_mcp.language.openings import begins_symbol, explains_symbols, is_symbol
+from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, letters_of
+
+_NEAR = 3.0
+"""Maximum distance in points between the left edges of the texts of one column."""
+_ROW = 0.6
+"""Maximum difference of the heights of the texts of a row, as a share of the font size: an index is lower."""
+_LONGEST_WORD = 12
+"""Longest word before a symbol in its row: "where", "in which"."""
+_MOST_COLUMNS = 3
+"""Most columns of an explanation: the symbol, its meaning, its unit."""
+
+
+def explain_symbols(pages: Sequence[PageLayout]) -> dict[int, bool]:
+    """Find the symbols explained below formulas; tables that were guessed of them become lines, in place.
+
+    Returns:
+        By id of a line, True if it begins a paragraph, False if it continues one.
+    """
+    found = _Explanations()
+    for page in pages:
+        elements: list[Line | Table] = []
+        for row in _rows(page.elements):
+            if isinstance(row, Table):
+                elements += found.table(row)
+            else:
+                found.row(row)
+                elements += row
+        page.elements = elements
+    return found.begins
+
+
+class _Explanations:
+    """Follow the rows of a document: below "where", up to the first row that is not in the columns."""
+
+    def __init__(self) -> None:
+        self.begins: dict[int, bool] = {}
+        self._columns: list[float] | None = None  # left edges of symbols and meanings; empty before the first symbol
+
+    def row(self, lines: Sequence[Line]) -> None:
+        pieces = [piece for line in lines for piece in line.pieces]
+        first = pieces[0][2] if len(pieces) == 1 or len(pieces[0][2]) <= _LONGEST_WORD else ""
+        if explains_symbols(first):
+            self._columns = [] if len(pieces) == 1 else None
+            if len(pieces) > 2 and is_symbol(pieces[1][2]):
+                self._begin(lines, [piece[0] for piece in pieces[1:]])
+        elif self._columns is None:
+            return
+        elif self._is_entry(pieces):
+            self._begin(lines, [piece[0] for piece in pieces])
+        elif any(abs(pieces[0][0] - edge) <= _NEAR for edge in self._columns[1:]):
+            self.begins.update(dict.fromkeys(map(id, lines), False))
+        elif len(self._columns) != 1 or pieces[0][0] <= self._columns[0] + _NEAR:
+            if self._columns:
+                self.begins[id(lines[0])] = True
+            self._columns = None
+
+    def table(self, table: Table) -> list[Line] | list[Table]:
+        """Return the lines of a table that explains symbols, and any other table."""
+        rows = [] if self._columns is None or table.edges else _lines_of_rows(table)
+        if not rows:
+            self._columns = None
+            return [table]
+        for lines in rows:
+            self._begin(lines, [piece[0] for line in lines for piece in line.pieces])
+        return [line for lines in rows for line in lines]
+
+    def _is_entry(self, pieces: Sequence[tuple[float, float, str]]) -> bool:
+        first, _, words = pieces[0]
+        is_below = not self._columns or abs(first - self._columns[0]) <= _NEAR
+        return is_below and ((len(pieces) > 1 and is_symbol(words)) or begins_symbol(words))
+
+    def _begin(self, lines: Sequence[Line], edges: list[float]) -> None:
+        self._columns = edges
+        self.begins.update((id(line), not at) for at, line in enumerate(lines))
+
+
+def _rows(elements: Sequence[Line | Table]) -> Iterator[list[Line] | Table]:
+    """Yield the lines of a page row by row, and its tables."""
+    row: list[Line] = []
+    for element in elements:
+        if row and not (isinstance(element, Line) and _is_beside(row[-1], element)):
+            yield row
+            row = []
+        if isinstance(element, Table):
+            yield element
+        else:
+            row.append(element)
+    if row:
+        yield row
+
+
+def _is_beside(line: Line, other: Line) -> bool:
+    return other.x0 > line.x0 and abs(line.y0 - other.y0) <= _ROW * line.size
+
+
+def _lines_of_rows(table: Table) -> list[list[Line]]:
+    """List the lines of each row of a table of symbols and their meanings; empty if it is another table."""
+    if len(table.rows[0]) > _MOST_COLUMNS or not all(is_symbol(row[0]) and row[1] for row in table.rows):
+        return []
+    rest = sorted(table.lines, key=lambda line: (line.page, round(line.y0 / _NEAR), line.x0))
+    found: list[list[Line]] = []
+    for row in table.rows:
+        words, letters = letters_of("".join(row)), ""
+        lines: list[Line] = []
+        while rest and len(letters) < len(words):
+            lines.append(rest.pop(0))
+            letters += letters_of(lines[-1].text)
+        if letters != words:
+            return []
+        found.append(lines)
+    return found
