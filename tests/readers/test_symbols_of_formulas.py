@@ -108,9 +108,9 @@ def test_symbols_before_a_sign_in_running_print() -> None:
 def test_a_table_without_the_word_before_it_stays_a_table() -> None:
     pages = _formula()
     pages.paragraph("The classes are:")
-    _entries(pages, [("LP", ["for pumps"]), ("MP", ["for valves"]), ("HP", ["for pipes"])], LEFT, 13, "")
+    _entries(pages, _SYMBOLS, LEFT, 13, "")
     pages.paragraph(*[SENTENCE] * 3)
-    assert tables(read(pages)) == [[["LP", "for pumps"], ["MP", "for valves"], ["HP", "for pipes"]]]
+    assert tables(read(pages)) == [[entry.split(" ", 1) for entry in _ENTRIES]]
 
 
 _ROWS = [("N", "is the resistance;"), ("A", "is the area.")]
