@@ -23,6 +23,7 @@ class Part:
         informative: of a heading.
         depth: of a list item, from 0.
         page: physical page, None where the format has none.
+        marker: of a list item, a note or a caption.
     """
 
     kind: BlockKind
@@ -32,6 +33,7 @@ class Part:
     informative: bool = False
     depth: int = 0
     page: int | None = None
+    marker: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,7 @@ def build_document(
                 section=path[-1] if path else None,
                 pages=() if part.page is None else (part.page,),
                 lines=(first, first + words.count("\n")),
+                marker=part.marker,
                 depth=part.depth,
             )
         )

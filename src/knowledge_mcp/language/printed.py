@@ -13,6 +13,11 @@ RAISED_LETTERS = "ᵃᵇᶜᵈᵉᶠᵍʰ"
 """Raised letters that mark notes of tables; later letters are exponents."""
 MARK_OF_NOTE = re.compile(rf"[{RAISED}{RAISED_LETTERS}]{{1,3}}⁾? ")
 """A raised mark before the words of a note; one that cites a note touches the word before it."""
+_NOTE_OF_TABLE = re.compile(
+    rf"(?:[{RAISED_LETTERS}]{{1,3}}⁾?|[{RAISED}]{{1,3}}(?:⁾|(?=\s|[^\W\d_]{{3}}))|[*†‡§]{{1,3}}[)⁾]?)(?P<blank>\s)?(?=[^\W\d_])"
+)
+"""A mark before the first word of a note; "²H" is an isotope."""
+_NEXT_NOTE = re.compile(rf"(?<=[.;:)])\s(?=[{RAISED}{RAISED_LETTERS}]{{1,3}}⁾?\s?[^\W\d_])")
 _RAISED_MARK = re.compile(rf"(?<=\w)(?:[{RAISED_LETTERS}](?:,[{RAISED_LETTERS}]){{0,5}}⁾?(?!\w)|[{RAISED}]{{1,2}}⁾)")
 """A mark that is not part of the number or unit before it: "40ᵃ", "12.5ᵇ⁾", "3 mm¹⁾"."""
 _NOTE_MARK = (
@@ -104,6 +109,22 @@ def begins_note(text: str) -> str:
     """Return the mark at the start of a footnote; empty if the text is not one."""
     found = _NOTE_MARKS.match(text)
     return found[0] if found is not None and text[found.end() : found.end() + 1].isspace() else ""
+
+
+def is_note_of_table(text: str) -> bool:
+    """Return whether a text begins with a mark as below a table: "ᵃ For gases", "¹⁾ At 20 °C", "* With flange"."""
+    return _NOTE_OF_TABLE.match(text) is not None
+
+
+def touching_mark(text: str) -> int:
+    """Return the length of the mark of a note of a table that touches the note's first word: "ᵇFor"; 0 if none does."""
+    found = _NOTE_OF_TABLE.match(text)
+    return found.end() if found is not None and not found["blank"] else 0
+
+
+def parted_notes(text: str) -> list[str]:
+    """Part notes of a table that follow each other in one text at their raised marks."""
+    return _NEXT_NOTE.split(text)
 
 
 def without_note_marks(sentence: str) -> str:

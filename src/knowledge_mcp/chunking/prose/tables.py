@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from knowledge_mcp.language.printed import RAISED_LETTERS
 from knowledge_mcp.language.sentences import LEADS, row_cells, sentence_spans
 from knowledge_mcp.model.document import Block, BlockKind, Span
 
@@ -21,6 +22,9 @@ _NOTE_OF_TABLE = re.compile(
     r"|(?:[a-zᵃᵇᶜᵈᵉᶠᵍʰ]|[¹²³⁰⁴-⁹]{1,2}|\*{1,3}|[†‡§])[)⁾]?\s+(?=\S)|\[\^?\w{1,3}\]"
 )
 """How a note of a table begins: by its label or its mark."""
+_RAISED = str.maketrans("abcdefgh", RAISED_LETTERS)
+_CITING = frozenset((*RAISED_LETTERS, "*", "**", "†", "‡"))
+"""Marks that cells cite and lists can have; raised digits may be exponents."""
 _MOST_NOTES = 8
 
 
@@ -35,11 +39,18 @@ def table_notes(text: str, rows: Sequence[Span], blocks: Sequence[Block], positi
     for block in blocks[position + 1 : position + 1 + 2 * _MOST_NOTES]:
         words = _words(text, block.span)
         marked = block.kind is BlockKind.PARAGRAPH and _NOTE_OF_TABLE.match(words)
+        marked = marked or (block.kind is BlockKind.LIST_ITEM and _is_cited(block.marker, text, blocks[position].span))
         if marked or block.kind in {BlockKind.NOTE, BlockKind.FOOTNOTE}:
             notes.append(words)
         elif block.kind is not BlockKind.CAPTION:
             break
     return notes[:_MOST_NOTES]
+
+
+def _is_cited(marker: str, text: str, table: Span) -> bool:
+    """Return whether the cells of a table cite an item of the list below it: "40ᵃ" and "a.", "DN 10*" and "*"."""
+    mark = marker.strip("().").translate(_RAISED)
+    return mark in _CITING and re.search(rf"(?<=[^\s|]){re.escape(mark)}", table.of(text)) is not None
 
 
 _LEGENDS = 2

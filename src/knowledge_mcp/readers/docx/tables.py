@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from lxml import etree
 
 from knowledge_mcp.language.openings import note_in
+from knowledge_mcp.language.printed import is_note_of_table
 from knowledge_mcp.readers.docx.inline import paragraphs_of, visible_children, words_in
 from knowledge_mcp.readers.docx.package import MAX_ELEMENTS, Element, TooManyElementsError, child, is_on, value
 from knowledge_mcp.readers.docx.styles import Numbering
@@ -102,7 +103,8 @@ def _is_note(row: Sequence[Cell], columns: int) -> bool:
     first = next(iter(_parts(row[0].element, "p")), None) if len(row) == 1 and row[0].span == columns else None
     if first is None:
         return False
-    if note_in(words_in(first)) is not None:
+    words = words_in(first)
+    if note_in(words) is not None or is_note_of_table(words):
         return True
     run = next((part for part in visible_children(first) if local_name(part) == "r" and words_in(part)), None)
     return run is not None and value(child(run, "rPr"), "vertAlign") == "superscript"

@@ -21,6 +21,7 @@ from knowledge_mcp.language.openings import (
     section_target,
     split_clause_number,
 )
+from knowledge_mcp.language.printed import is_note_of_table, touching_mark
 from knowledge_mcp.model.document import BlockKind, HeadingSource, ReferenceKind
 from knowledge_mcp.readers.docx.bookmarks import Bookmarks
 from knowledge_mcp.readers.docx.fields import styles_of_contents
@@ -85,6 +86,7 @@ class DocxWalker:
         self._unfinished: Paragraph | None = None
         self._number: str | None = None
         self._last = ""  # the paragraph before
+        self._noted = False  # a table, or its notes, were the last block
         self._open: list[tuple[str | None, int]] = []
         self._unknown_symbols = self._signs_unread = self._figures_unread = 0
         self._has_styled_headings = False
@@ -460,6 +462,9 @@ class DocxWalker:
     def _add_block(self, kind: BlockKind, text: RichText, *, marker: str = "", depth: int = 0) -> None:
         if self._code is not None:
             self._flush_code()
+        if self._noted and kind is BlockKind.PARAGRAPH and (place := touching_mark(text.text)):
+            text.part(place)
+        self._noted = kind is BlockKind.TABLE or (self._noted and is_note_of_table(text.text))
         _, pending = lay(self._builder, kind, text, marker=marker, depth=depth)
         self._last = text.text.strip() if kind is BlockKind.PARAGRAPH else ""
         self._bookmarks.references.extend(pending)

@@ -18,7 +18,7 @@ from knowledge_mcp.readers.shared.numbering import whole_number
 EPUB_TYPE = "{http://www.idpf.org/2007/ops}type"
 NOTE_MARK = "[^"
 """How the mark of a note begins, in its text and in references to it, as in Markdown."""
-_NUMBER = re.compile(r"\s*\d{1,3}\s*")
+_NUMBER = re.compile(r"\s*(?:\d{1,3}|[a-z]|[*†‡§]{1,3})\s*")
 _OWN_MARK = re.compile(r"\s*(?:\[?\d{1,3}[.)\]]?|[\^↑↩]\ufe0e?)\s*")
 _HEADING = re.compile("h[1-6]")
 _BLOCKS = ("li", "p", "dd", "aside", "div")
@@ -30,9 +30,9 @@ def is_note_mark(element: Element) -> bool:
 
 
 def mark_notes(root: Element) -> None:
-    """Rewrite superscript numbers that link to a place of the page as marks of notes.
+    """Rewrite superscript numbers and letters that link to a place of the page as marks of notes.
 
-    The mark is also put before the note.
+    The mark is also put before the note. A note that has the same letter itself stays as it is.
     """
     links = [each for each in root.iter("a", "{*}a") if (each.get("href") or "").startswith("#")]
     raised = [(each, number) for each in links if _is_raised(each) and (number := _number_of(each))]
@@ -44,6 +44,8 @@ def mark_notes(root: Element) -> None:
         note = _note_at(target) if target is not None else None
         if note is None or any(each is note or _is_note(each) for each in link.iterancestors()):
             continue  # it is the link back
+        if not number.isdigit() and _text_of(note).lstrip(" [(").startswith(number):
+            continue
         mark = f"{NOTE_MARK}{number}]"
         if note.get(MARKER) is None:
             _begin_with(note, mark)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.language.openings import note_in
-from knowledge_mcp.language.printed import MARK_OF_NOTE
+from knowledge_mcp.language.printed import is_note_of_table
 from knowledge_mcp.readers.pdf.lines import is_rotated, line_of, pieces_of, rows_of, size_of, stands_in
 from knowledge_mcp.readers.pdf.ruled import Drawn, RuledCell, RuledGrid
 from knowledge_mcp.readers.shared.layout import Line, Table, is_figures
@@ -455,7 +455,7 @@ def _table(grid: RuledGrid, by_cell: _ItemsByCell, page: int, places: Mapping[in
 
 def _is_note(line: Line) -> bool:
     """Return whether a line begins the notes that publishers print in the last rows of a table's frame."""
-    return note_in(line.text) is not None or MARK_OF_NOTE.match(line.text) is not None
+    return note_in(line.text) is not None or is_note_of_table(line.text)
 
 
 def _of(elements: Iterable[Line | Table]) -> Iterator[Line]:

@@ -23,6 +23,7 @@ from knowledge_mcp.language.openings import (
     section_target,
     split_clause_number,
 )
+from knowledge_mcp.language.printed import is_note_of_table, touching_mark
 from knowledge_mcp.language.requirements.specified import specification_items
 from knowledge_mcp.model.document import (
     BlockKind,
@@ -279,6 +280,7 @@ class DocumentAssembly:
         default_factory=dict[str, tuple[ReferenceKind, str]]
     )
     _pending: list[Reference] = dataclasses.field(default_factory=list[Reference])
+    _noted: bool = False  # a table, or its notes, were the last block
     _waiting: list[str] = dataclasses.field(default_factory=list[str])
     _items: list[RequirementItem] = dataclasses.field(default_factory=list[RequirementItem])
     _items_by_name: list[tuple[str, RequirementItem]] = dataclasses.field(
@@ -373,6 +375,8 @@ class DocumentAssembly:
             kind, marker = _labelled(text)
         elif kind is BlockKind.CAPTION:
             marker = caption_label(text) or ""
+        part = touching_mark(text) if self._noted and kind is BlockKind.PARAGRAPH else 0
+        self._noted = kind is BlockKind.TABLE or (self._noted and is_note_of_table(text))
         names = self._names_of(each)
         captioned = caption_target(marker) if kind is BlockKind.CAPTION else None
         if captioned is not None:
@@ -382,7 +386,7 @@ class DocumentAssembly:
         if not links:
             span = self.builder.block(
                 kind,
-                text,
+                f"{text[:part]} {text[part:]}" if part else text,
                 marker=marker,
                 depth=each.get("depth", 0),
                 pages=self.pages,
@@ -396,6 +400,8 @@ class DocumentAssembly:
         rich.lead = each.get("lead", 0)
         for start, end, target in links:
             rich.mark_range(start, end, None if target.startswith("#") else ReferenceKind.LINK, target)
+        if part:
+            rich.part(part)
         span, pending = lay(
             self.builder, kind, rich, marker=marker, depth=each.get("depth", 0), lines=lines, pages=self.pages
         )

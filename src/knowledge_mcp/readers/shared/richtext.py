@@ -109,6 +109,17 @@ class RichText:
         """Record that what follows is on the next page."""
         self.breaks.append(self._length)
 
+    def part(self, place: int) -> None:
+        """Insert a blank at a place, as between a note's mark and its words."""
+        text = self.text
+        self._parts, self._length = [text[:place], " ", text[place:]], self._length + 1
+        self.marks = [
+            Mark(mark.start + (mark.start >= place), mark.end + (mark.end > place), mark.kind, mark.target)
+            for mark in self.marks
+        ]
+        self.breaks = [at + (at >= place) for at in self.breaks]
+        self.lead += self.lead > place
+
     def extend(self, other: RichText, *, escape_bars: bool = False) -> None:
         """Append another text with marks and page breaks; `escape_bars` makes it fit for a cell of a Markdown table."""
         text = other.text

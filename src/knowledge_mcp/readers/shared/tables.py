@@ -8,7 +8,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from knowledge_mcp.language.multilingual.recognition import language_of
-from knowledge_mcp.language.openings import Opening, is_symbol, note_in, split_clause_number
+from knowledge_mcp.language.openings import is_symbol, note_in, split_clause_number
+from knowledge_mcp.language.printed import is_note_of_table, parted_notes
 from knowledge_mcp.language.quantities.units import is_unit
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.shared.pieces import Piece, rich_piece, with_texts
@@ -164,10 +165,17 @@ limit, a page of some kilobytes could be a table of gigabytes.
 _MOST_COLUMNS = 1000
 
 
-def _note_in(row: Sequence[RichText]) -> Opening | None:
-    """Return what a row opens if it is a note that spans all columns; otherwise None."""
-    spans = len(row) > 1 and all(cell is BLANK for cell in row[1:])
-    return note_in(row[0].text) if spans else None
+def _notes_in(row: Sequence[RichText]) -> list[Piece]:
+    """Return the notes in a row that spans all columns and begins with a note's word or mark; none in other rows."""
+    text = row[0]
+    if len(row) < 2 or any(cell is not BLANK for cell in row[1:]):
+        return []
+    if (opening := note_in(text.text)) is not None:
+        return [rich_piece(opening.kind, text, marker=opening.marker)]
+    if not is_note_of_table(text.text):
+        return []
+    notes = [text] if text.marks else [RichText(words) for words in parted_notes(text.text)]
+    return [rich_piece(BlockKind.PARAGRAPH, note) for note in notes]
 
 
 _EXPLAINING = range(2, 5)
@@ -250,8 +258,9 @@ class TableCells:
         """Yield the table, and the notes in its last rows if those span it."""
         rows = self.rows()
         notes: list[Piece] = []
-        while len(rows) > FEWEST_ROWS and (opening := _note_in(rows[-1])) is not None:
-            notes.insert(0, rich_piece(opening.kind, rows.pop()[0], marker=opening.marker))
+        while len(rows) > FEWEST_ROWS and (found := _notes_in(rows[-1])):
+            notes[:0] = found
+            rows.pop()
         table = rich_piece(BlockKind.TABLE, table_text(rows) if rows else RichText())
         texts = [] if any(self._heads) else explanations(rows)
         yield with_texts(table, [rich_piece(BlockKind.PARAGRAPH, text) for text in texts])

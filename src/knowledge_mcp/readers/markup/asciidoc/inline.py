@@ -84,7 +84,7 @@ _LINKS = re.compile(
     r"<<(?P<cross>[^<>,]{1,300})(?:,(?P<crosswords>[^<>]{0,500}))?>>"
     r"|\b(?:xref|link):(?P<target>[^\s\[\]]{1,1000})\[(?P<words>[^\[\]]{0,500})\]"
     r"|(?P<url>\bhttps?://[^\s\[\]<>]{1,1000})(?:\[(?P<urlwords>[^\[\]]{0,500})\])?"
-    r"|\bfootnote(?:ref)?:\w{0,60}\[(?P<note>[^\[\]]{0,2000})\]"
+    r"|footnote(?:ref)?:(?P<recalled>[\w-]{0,60})\[(?P<note>[^\[\]]{0,2000})\]"
     r"|\b(?:kbd|btn|menu|stem|latexmath|asciimath|pass|indexterm2|term|alt|preferred|admitted|domain):[\w,]{0,60}\[(?P<macro>[^\[\]]{0,1000})\]"
     r"|\b(?:anchor|indexterm|bibanchor):[^\s\[\]]{0,300}\[[^\[\]]{0,500}\]"
     r"|\bimage::?[^\s\[\]:]{1,500}\[(?P<alt>[^\[\]]{0,500})\]"
@@ -139,6 +139,7 @@ class Inline:
         self.attributes: dict[str, str] = {}
         self.titles: dict[str, str] = {}
         self.cited: dict[str, str] = {}
+        self._notes: dict[str, str] = {}  # footnotes by the names that further marks of them have
 
     def plain(self, text: str) -> str:
         """Return only the words."""
@@ -196,7 +197,9 @@ class Inline:
             rich.mark(start, ReferenceKind.LINK, kept)
             rich.add(address[len(kept) :])
         elif found["note"] is not None:
-            rich.add(f" ({_unmarked(found['note'])})")
+            note = _unmarked(found["note"]) or self._notes.get(found["recalled"], "")
+            self._notes[found["recalled"]] = note
+            rich.add(f" ({note})" if note else "")
         elif found["bib"] is not None:
             rich.add(f"[{(found['label'] or found['bib']).strip()}]")
         else:

@@ -87,13 +87,14 @@ def _cells(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _without_blocks(words: str) -> str:
-    """Write the blocks of a cell as words: the label of a note for its delimiters, and bullets."""
+    """Write the blocks of a cell as words: the label of a note for its delimiters, and bullets of several items."""
 
     def label(box: re.Match[str]) -> str:
         name = ADMONITIONS.get((box["style"] or "").lower())
         return f"{name}: " if name else ""
 
-    return _ITEM.sub("• ", _BREAK.sub("", _BOX.sub(label, words)))
+    plain = _BREAK.sub("", _BOX.sub(label, words))
+    return _ITEM.sub("• ", plain) if len(_ITEM.findall(plain)) > 1 else plain  # a single one marks a note
 
 
 def _columns(named: str) -> int:
