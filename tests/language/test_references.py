@@ -92,6 +92,22 @@ from tests.fakes.documents import Part, build_document
         ("Annex III applies", ReferenceKind.ANNEX, ["Annex III"]),
         ("Table 4.1.6.2.-B gives", ReferenceKind.TABLE, ["Table 4.1.6.2.-B"]),
         ("Table R301.2 gives", ReferenceKind.TABLE, ["Table R301.2"]),
+        ("as CS 25.1309(b)(2) requires", ReferenceKind.DOCUMENT, ["CS 25.1309"]),
+        ("see CS 25.21, and FAR 52.212-4", ReferenceKind.DOCUMENT, ["CS 25.21", "FAR 52.212-4"]),
+        ("AMC 25.1309 §7 and AMC1 CAT.GEN.100", ReferenceKind.DOCUMENT, ["AMC 25.1309 7", "AMC1 CAT.GEN.100"]),
+        ("AC 25.1309-1A, AMC 20-115D, CS-25", ReferenceKind.DOCUMENT, ["AC 25.1309-1A", "AMC 20-115D", "CS-25"]),
+        ("Part 21.A.91 and see CAT.OP.MPA.150(b)", ReferenceKind.CLAUSE, ["21.A.91", "CAT.OP.MPA.150"]),
+        ("under 145.A.50(a) and under 5.3.1", ReferenceKind.CLAUSE, ["145.A.50", "5.3.1"]),
+        ("clause 5.2 a) 3) and see 5.2.1 b)", ReferenceKind.CLAUSE, ["5.2", "5.2.1"]),
+        ("clause 8.4.2(1)P", ReferenceKind.CLAUSE, ["8.4.2"]),
+        ("EN 1990:2002, 6.4.3.2(3)P says", ReferenceKind.DOCUMENT, ["EN 1990:2002 6.4.3.2"]),
+        ("EN 1990:2002 6.4.3.2(3) says", ReferenceKind.DOCUMENT, ["EN 1990:2002 6.4.3.2"]),
+        ("EN 1992-1-1:2004+A1:2014, 3.1.2(4)", ReferenceKind.DOCUMENT, ["EN 1992-1-1:2004 3.1.2"]),
+        ("DIN EN ISO 13849-1:2016-06, 4.5.4", ReferenceKind.DOCUMENT, ["DIN EN ISO 13849-1:2016 4.5.4"]),
+        ("EN 1990, Annex A1", ReferenceKind.DOCUMENT, ["EN 1990 Annex A1"]),
+        ("EN 1993-1-1:2005, Table 3.1", ReferenceKind.DOCUMENT, ["EN 1993-1-1:2005 Table 3.1"]),
+        ("14 CFR § 25.1309(b)", ReferenceKind.DOCUMENT, ["14 CFR 25.1309"]),
+        ("Annex NA.2 and Annex A1", ReferenceKind.ANNEX, ["Annex NA.2", "Annex A1"]),
     ],
 )
 def test_references_have_one_normal_form(text: str, kind: ReferenceKind, targets: list[str]) -> None:
@@ -170,6 +186,15 @@ def test_tables_may_be_counted_in_roman_numerals() -> None:
         "Part 3 of the series",
         "Requirements 2.7_reply",
         "AB 12:2025x",
+        "costs CS 25.50",
+        "version CS 25.1 and Photoshop CS 6.0",
+        "at AC 110-240 V",
+        "a GM 2.5 engine",
+        "the part number 21.A.91-3",
+        "see 192.168.10.1",
+        "to 10.20.30.40",
+        "by 4.2.1 or later",
+        "21.A.91 in a text without such clauses",
     ],
 )
 def test_ordinary_numbers_are_no_references(text: str) -> None:
@@ -193,6 +218,29 @@ def test_a_number_with_one_dot_is_a_reference_where_it_is_a_clause(text: str, ta
     found = find_references(text, clauses={"4.2", "4.3"})
     assert [reference.target for reference in found] == targets
     assert find_references(text) == []
+
+
+def test_numbers_of_codes_are_references_wherever_the_document_has_them() -> None:
+    clauses = {"CS 25.1309", "CS 25.21", "21.A.91", "21.A.91(a)", "CAT.GEN.100", "AMC1 25.21", "5.2", "4.2A"}
+    text = "CS 25.1309(b), CS 25.21, 21.A.91(a)(1) and CAT.GEN.100 apply; AMC1 25.21 (§3) explains 5.2 at 4.2A."
+    found = find_references(text, clauses=clauses)
+    expected = {"CS 25.1309", "CS 25.21", "21.A.91(a)", "CAT.GEN.100", "AMC1 25.21"}
+    assert {each.target for each in found} - {"3"} == expected
+    assert [each.text for each in found if each.target == "21.A.91(a)"] == ["21.A.91(a)(1)"]
+    assert [each.target for each in find_references("AMC1 25.21, paragraph 3", clauses=clauses)] == ["AMC1 25.21"]
+
+
+@pytest.mark.parametrize(
+    ("text", "targets"),
+    [
+        ("as in ISO 9001, Table 3 shows", ["ISO 9001", "Table 3"]),
+        ("ISO 9001, Figure 3 gives", ["ISO 9001", "Figure 3"]),
+        ("see ISO 9001, Table 3.", ["ISO 9001 Table 3"]),
+        ("see ISO 9001 Figure 3 and Table 4", ["ISO 9001 Figure 3", "Table 4"]),
+    ],
+)
+def test_a_table_after_a_document_is_its_own_unless_it_is_the_subject(text: str, targets: list[str]) -> None:
+    assert [each.target for each in find_references(text)] == targets
 
 
 @pytest.mark.parametrize(

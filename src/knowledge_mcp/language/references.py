@@ -16,13 +16,17 @@ from knowledge_mcp.model.document import BlockKind, Document, Reference, Referen
 from knowledge_mcp.support.checkpoints import check_each, checkpoint
 
 _ONE = r"\d{1,4}(?:\.\d{1,4})*[a-z]?"
-_NUMBER = rf"(?:\d{{1,3}}\.\d{{3}}-\d{{1,3}}|\d{{1,3}}-\d{{1,4}}(?:\.\d{{1,4}})+|(?:[A-Z]{{1,2}}[.-]?)?{_ONE})"
+_CODE = r"(?:\d{1,3}|[A-Z]{1,5})(?:\.[A-Z]{1,5}){1,3}\.\d{1,4}[A-Z]?"
+"""Numbers of codes with letters between the stops: "21.A.91", "CAT.GEN.100"."""
+_NUMBER = rf"(?:{_CODE}|\d{{1,3}}\.\d{{3}}-\d{{1,3}}|\d{{1,3}}-\d{{1,4}}(?:\.\d{{1,4}})+|(?:[A-Z]{{1,2}}[.-]?)?{_ONE})"
 """Clause numbers as publishers print them: "5.3.1", "A.2", "R302.5", "UG-27", "52.212-4", "12a"."""
-_DEEP = r"(?:[A-Z](?:\.\d{1,4})+|(?:[A-Z]{1,2}-?)?\d{1,4}(?:\.\d{1,4})+)"
-_TAIL = r"(?:\.?\((?:[a-z]{1,4}|\d{1,3}|[A-Z])\)){0,6}"
-"""The number of a part of a clause, after the clause number: "(1)(b)", in Canada ".(1)(b)"."""
+_DEEP = rf"(?:{_CODE}|[A-Z](?:\.\d{{1,4}})+|(?:[A-Z]{{1,2}}-?)?\d{{1,4}}(?:\.\d{{1,4}})+)"
+_TAIL = r"(?:\.?\((?:[a-z]{1,4}|\d{1,3}|[A-Z])\)(?:P\b)?){0,6}"
+"""The number of a part of a clause, after the clause number: "(1)(b)", in Canada ".(1)(b)", in Eurocodes "(3)P"."""
+_MARKS = r"(?:\s[a-z]\)(?:\s?\d{1,2}\)){0,2})?"
+"""Marks of the items of a list, after the clause number: "a) 3)"."""
 _ITEM = r"(?:\([a-z\d]{1,4}\)|\d{1,3}[a-z]?|[a-z])(?!\w)"
-_ANNEX = r"(?:[A-Z](?:\.\d{1,3})*|[IVXL]{2,6}|[NZ][A-Z]|\d{1,2})"
+_ANNEX = r"(?:[A-Z]\d?(?:\.\d{1,3})*|[IVXL]{2,6}|[NZ][A-Z](?:\.\d{1,3})*|\d{1,2})"
 _TABLE = r"(?:(?:[A-Z]{1,2}[.-]?)?\d{1,4}(?:[-.]\d{1,4})*(?:\.?-[A-Z]|[a-z])?|[IVX]{1,5}(?!\s+[a-z]))"
 _BODIES = (
     r"(?:ISO|IEC|CEI|IEEE|ITU-[RT]|CISPR|CIE|OIML|UIC|EN|CEN|ETSI|ECSS|DIN|BS|NF|UNE(?:-EN)?|UNI(?=\sEN)|SIA|NEN|ÖNORM|VDI|VDE"
@@ -34,11 +38,21 @@ _DATED = r"[A-Z]{2,8}(?:[-/ ][A-Z]{2,8}){0,2}[- ]\d{2,6}(?:[-.]\d{1,4}){0,3}:(?:
 """The form of any other publisher's designation with a year ("FSC 4110:2025"); without one it is ambiguous."""
 _MATERIAL = r"(?:EN[- ](?:G?J[A-Z]|A[BCMW]|C[BCFMRSWX])(?![A-Z])|ISO\sM\d)"
 """Materials and threads, which are not documents: "EN-GJL-250", "EN AW-6082", "ISO M12"."""
+_CERTIFICATE = (
+    rf"(?:(?:AMC|GM)\d?\s{_CODE}"
+    r"|(?:CS|JAR|FAR|AMC\d?|GM\d?)[ -](?:\d{2,3}\.\d{3,4}[A-Z]?(?:-\d{1,3})?"
+    r"|(?:(?<=see\s\w\w\s)|(?<=with\s\w\w\s)|(?<=under\s\w\w\s))\d{2}\.\d{2})"
+    r"|CS-2\d(?:\sAm(?:en)?dm?(?:en)?t\.?\s\d{1,2})?|AMC\s\d{2}-\d{1,3}[A-Z]?|AC\s\d{2,3}(?:\.\d{1,4})?-\d{1,3}[A-Z]?)"
+    r"(?!\s?(?:V|A|W|Hz|%))"
+)
+"""Certification specifications of aviation, what complies with them, and their paragraphs."""
 _DOCUMENTS = (
     rf"(?P<norm>(?!{_MATERIAL}){_BODIES}(?:[/ ](?:{_BODIES}|TS|TR|PAS|Guide|Std|Standard|STD)){{0,4}}"
     rf"(?:[- ]|(?<=ISO|IEC|DIN)(?=\d{{3}})|(?<=EN)(?=\d{{4}}))"
     rf"(?:(?:Std\.?|STD|TS|TR|RP|Spec|SPEC|[Ss]tandard)\s|[A-Z]\s(?=\d))?"
     rf"[A-Z]{{0,4}}[-.]?\d[\dA-Z]*(?:[-.]\d[\dA-Za-z]*){{0,4}}(?::\d{{4}})?|ECSS-[A-Z]-(?:ST|HB|TM|AS)-\d{{2}}(?:-\d{{2}})?[A-Z]?|{_DATED})"
+    r"(?:(?<=:\d{4})-\d\d(?!\d))?(?:[+/](?:AC|A\d{1,2}|Amd\.?\s?\d{1,2})(?::\d{4}(?:-\d\d)?)?){0,4}"
+    rf"|(?P<certificate>{_CERTIFICATE}{_TAIL}(?!\w|[.,]\d))"
     r"|(?P<rfc>\[?RFC[\s ]?-?(?P<rfc_number>\d{3,5})\]?)"
     r"|(?P<bcp>\[?BCP[\s ]?(?P<bcp_number>\d{1,4})\]?)"
     r"|(?P<nist>(?:NIST[\s ])?(?:Special Publication[\s ]|SP[\s ]?)(?P<nist_number>\d{3,4}-\d{1,3}[A-Z]?(?:-\d)?)"
@@ -51,7 +65,8 @@ _DOCUMENTS = (
     r"|(?:\d{2}){1,2}/\d{1,4}/(?:EU|EC|EEC)))"
     r"|(?P<ece>(?:UN|ECE)\s+(?:Regulation\s+)?(?:R\s?|Regulation\s|No\.?\s*){1,2}(?P<ece_number>\d{1,3}))"
     r"|(?P<code>(?P<code_name>CFR|C\.F\.R\.|USC|U\.S\.C\.)\s+(?:[Pp]arts?\s+|(?:§|[Ss]ec\.)+\s*)?"
-    r"(?P<code_number>\d{1,5}(?:\.\d{1,4})?[a-z]?(?![\w.]\w)))"
+    r"(?P<code_number>\d{1,5}(?:\.\d{1,4})?[a-z]?(?![\w.]\w))"
+    rf"{_TAIL})"
 )
 
 
@@ -59,7 +74,9 @@ def _part(words: PlaceWords) -> str:
     return (
         rf"(?:\]?,?\s+\(?(?:{words.parts}|§+)\s*(?P<part_named>{_NUMBER}|{_DEEP}){_TAIL}"
         rf"|\]?,?\s+\(?(?:{words.annexes})\s+(?P<part_annex>{_ANNEX})(?!\w)"
-        rf"|,\s+(?P<part_bare>{_DEEP})(?![\d.]*\d))"
+        rf"|,?\s+(?:(?P<part_table>(?:{words.tables})\s+{_TABLE})|(?P<part_figure>(?:{words.figures})\s+{_TABLE}))"
+        rf"(?!\w|\s+(?:{words.shows})\b)"
+        rf"|(?:,\s+|\s+(?=\d{{1,2}}(?:\.\d{{1,2}}){{2,}}))(?P<part_bare>{_DEEP})(?![\d.]*\d){_TAIL})"
     )
 
 
@@ -79,12 +96,12 @@ def _places(words: PlaceWords, first: str) -> str:
         rf"(?P<figure_more>(?:{joint}{_TABLE}(?![\w%]|[.,]\d))*))"
         rf"|(?P<clause>(?:(?:{words.see}|in|per|with)\s+)?"
         rf"(?:(?:{words.clauses}|(?P<relative>{words.relative})|(?P<known>{words.known}))\s+|(?<!§)§++\s*)"
-        rf"(?P<clause_number>{number})(?![\w%]|\.\d)"
+        rf"(?P<clause_number>{number})(?![\w%]|\.\d){_MARKS}"
         rf"(?:(?:,?\s+(?:{words.below})\s+{_ITEM}(?:\s*(?:{words.joints})\s+{_ITEM})*){{1,4}}"
         rf"|(?P<clause_more>(?:{joint}{number}(?![\w%]))*)))"
-        rf"|(?P<see>(?P<lead>{words.see}|{words.leads})\s+(?P<see_number>{_DEEP}{_TAIL})"
+        rf"|(?P<see>(?P<lead>{words.see}|{words.leads})\s+(?P<see_number>{_DEEP}{_TAIL}){_MARKS}"
         rf"(?P<see_more>(?:{joint}{_DEEP}{_TAIL})*)"
-        rf"(?![\w%]|\s*(?:%|mm|cm|m|km|kg|g|s|ms|Hz|kHz|MHz|GHz|V|A|W|°|dB|MB|GB|KB|{words.units})\b)))"
+        rf"(?![\w%]|\s(?:or|and)\s(?:later|newer|higher|above|earlier|older)\b|\s*(?:%|mm|cm|m|km|kg|g|s|ms|Hz|kHz|MHz|GHz|V|A|W|°|dB|MB|GB|KB|{words.units})\b)))"
     )
 
 
@@ -96,13 +113,17 @@ def places_in(language: str) -> re.Pattern[str]:
         language: its code; empty for English.
     """
     if not language:
-        return re.compile(_places(ENGLISH_PLACES, r"A-ZÖ\[{§abcdfgioprstw"))
+        return re.compile(_places(ENGLISH_PLACES, r"A-ZÖ\[{§abcdfgioprstuw"))
     return re.compile(_places(PLACE_WORDS[language], r"A-ZÀ-Þ\[{§a-zà-ÿ"))
 
 
 _NUMBERS = re.compile(rf"(?:{_NUMBER}|{_DEEP}){_TAIL}")
 _ANNEX_NUMBERS = re.compile(rf"(?<!\w){_ANNEX}(?!\w)")
 _TABLE_NUMBERS = re.compile(rf"(?<!\w){_TABLE}(?!\w)")
+_CODES = re.compile(_CODE)
+_CODED = re.compile(rf"(?<![\w.-])(?:[A-Z]{{1,5}}\d?\s(?=\d))?(?:{_CODE}|\d{{1,3}}\.\d{{1,4}}[A-Z]?){_TAIL}(?![\w-]|\.\d)")
+"""Numbers that can be clauses of a code wherever they are: "21.A.91(a)", "CS 25.1309(b)", "AMC1 25.21"."""
+_PARTS_OF_ADDRESS, _LARGE = 4, 100
 _NAMED = {"rfc": "RFC", "bcp": "BCP", "fips": "FIPS", "mobile": "3GPP", "ece": "UN Regulation No."}
 _PLURAL = re.compile(r"(?:s\.?|aux|en|ern?|änge|elle|gure|gati)\s+\Z")
 """Endings of "Tables", "Figs.", "Tableaux", "Anhänge" and "Allegati"; a single letter follows "Annex" and its singular.
@@ -113,7 +134,7 @@ _LONGEST_RANGE = 50
 """Maximum clauses in a range; in longer ones the words join two numbers in another way."""
 _TITLE = re.compile(r"(?<!\d)(?P<number>\d{1,2})\s{1,3}\Z")
 _YEAR = re.compile(r"(?:19|20)\d\d")
-_BRACKET = re.compile(r"\.?\([^()]*\)\Z")
+_BRACKET = re.compile(r"\.?\([^()]*\)P?\Z")
 _ANY = re.compile(
     r"\d|[Aa]nnex|[Aa]ppendi[cx]|ANNEX|APPENDI[CX]|[Aa]nh[aä]ng|[Aa]nlage|[Aa]nexo|[Aa]p[éê]ndice|[Aa]llegat|ANHANG|ANLAGE|ANEXO|APÉNDICE"
     r"|ALLEGATO|(?<!\w)[IVX]{1,5}(?!\w)"
@@ -250,7 +271,19 @@ def find_references(
             found.append(Reference(_WHITE.sub(" ", span.of(text)), ReferenceKind.DOCUMENT, name, span))
             continue
         found.extend(_owned(read, name, text, taken))
-    return found
+    coded = {number for number in clauses if " " in number or _CODES.match(number)}
+    return [*found, *_codes(text, start, end, coded, found)] if coded else found
+
+
+def _codes(
+    text: str, start: int, end: int, clauses: Collection[str], found: Sequence[Reference]
+) -> Iterator[Reference]:
+    """Yield the clauses of a code that are named without any word before them, unless they are in another reference."""
+    spans = sorted(reference.span for reference in found)
+    for match in check_each(_CODED.finditer(text, start, end)):
+        span, target = Span(*match.span()), _target(_WHITE.sub(" ", match.group()), clauses)
+        if target in clauses and not _overlaps(span, spans):
+            yield Reference(_WHITE.sub(" ", match.group()), ReferenceKind.CLAUSE, target, span)
 
 
 def _named_before(match: re.Match[str], clauses: Collection[str]) -> str:
@@ -334,31 +367,47 @@ def _read(match: re.Match[str], clauses: Collection[str], *, counted: bool, owne
             is_meant = owned or _is_own(match, name, clauses, counted=counted)
             return _clauses(match, name, clauses, owned=owned) if is_meant else []
     target = _document(match)
+    if match["certificate"]:
+        target = _target(target, clauses)
+        if target in clauses:
+            return [Reference(shown, ReferenceKind.CLAUSE, target, span)]
     if title := _code_title(match):
         span = Span(title.start(), match.end())
         shown = _WHITE.sub(" ", span.of(match.string))
-    annex = match.group("part_annex")
-    part = f"Annex {annex}" if annex else match.group("part_named") or match.group("part_bare")
-    return [Reference(shown, ReferenceKind.DOCUMENT, f"{target} {part}" if part else target, span)]
+    return [Reference(shown, ReferenceKind.DOCUMENT, f"{target} {_part_in(match)}".strip(), span)]
+
+
+def _part_in(match: re.Match[str]) -> str:
+    """Return the place within a document that is named next to it; empty if there is none."""
+    for kind in ("annex", "table", "figure"):
+        if named := match[f"part_{kind}"]:
+            return f"{kind.capitalize()} {named.split()[-1]}"
+    return match["part_named"] or match["part_bare"] or ""
 
 
 def _is_own(match: re.Match[str], name: str, clauses: Collection[str], *, counted: bool) -> bool:
     """Return whether a number is a clause number, by the words before it and the document's own clauses."""
     first = _target(match[f"{name}_number"], clauses)
-    if first not in clauses and days_in(first):
+    if first not in clauses and (days_in(first) or _is_address(first)):
         return False
     if name == "see":
         lead = match["lead"] if first.count(".") < 2 else ""
         before = _UNSURE.get(lead) or (None if not lead or _SURE.match(lead) else _ANYTHING)
         led = _WHITE.sub(" ", match.string[max(match.start() - _BEFORE, 0) : match.start()])
         return before is None or (first in clauses and before.search(led) is not None)
-    if first not in clauses and (match["known"] or _YEAR.fullmatch(first)):
+    if first not in clauses and ((match["known"] and not _CODES.fullmatch(first)) or _YEAR.fullmatch(first)):
         return False
     if not first.isalnum():
         return True
     if match["known"]:  # "Part 3: Guide" is a title
         return counted and f"{first}.1" in clauses and match.string[match.end() : match.end() + 1] != ":"
     return not match["relative"] or (counted and first in clauses)
+
+
+def _is_address(number: str) -> bool:
+    """Return whether a number has the form of an internet address: four parts, which are too large for a clause."""
+    parts = [int(part) for part in number.split(".") if part.isdigit()]
+    return len(parts) == _PARTS_OF_ADDRESS and (max(parts) >= _LARGE or min(parts) >= _LARGE // 10)
 
 
 def _clauses(match: re.Match[str], name: str, clauses: Collection[str], *, owned: bool) -> list[Reference]:
@@ -436,7 +485,7 @@ def _document(match: re.Match[str]) -> str:
     for kind, name in _NAMED.items():
         if match[kind]:
             return f"{name} {match[f'{kind}_number']}"
-    return _WHITE.sub(" ", match["did"] or match["law"] or match["norm"]).rstrip(".-")
+    return _WHITE.sub(" ", match["did"] or match["law"] or match["certificate"] or match["norm"]).rstrip(".-")
 
 
 def document_references(document: Document) -> list[Reference]:

@@ -21,6 +21,7 @@ class PlaceWords:
         leads: further words before a bare clause number; most of them can also precede other numbers.
         joints: words between two numbers.
         units: what makes a number a quantity.
+        shows: words after the number of a table or figure that is the subject of a sentence.
         owners: words between a place and the document or law that contains it.
         laws: kinds of laws.
     """
@@ -34,9 +35,15 @@ class PlaceWords:
     tables: str = r"(?:[Tt]able|TABLE)s?"
     figures: str = r"(?:[Ff]igure|FIGURE)s?|[Ff]igs?\."
     see: str = r"see|See"
-    leads: str = r"in accordance with|specified in|described in|defined in|given in|according to|of|by|in|with|to"
+    leads: str = (
+        r"in accordance with|specified in|described in|defined in|given in|according to|under|points?|of|by|in|with|to"
+    )
     joints: str = r",|and|or|to|through|–"
     units: str = r"seconds|minutes|l(?:/s|/min)?|bar|[kM]?Pa|kN"
+    shows: str = (
+        r"shows?|gives?|lists?|contains?|is|are|shall|defines?|specif(?:y|ies)|summari[sz]es?|presents?|provides?|appl(?:y|ies)"
+        r"|illustrates?|describes?|states?|zeigt|enthält|gibt|gilt|ist|montre|donne|indique|est|muestra|indica|es|mostra|è"
+    )
     owners: str = r"(?:of|in|from|to)(?:\s+(?:the\s+)?(?:standard|specification))?"
     laws: str = (
         r"Acts?|Directive|Regulations?|Code|Law|Treaty|Convention|Agreement|Contract|Order|Ordinance|Rules|Constitution"
