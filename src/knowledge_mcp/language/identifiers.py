@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from knowledge_mcp.language.force import Convention, force_of
 from knowledge_mcp.language.multilingual.places import NUMBERED
+from knowledge_mcp.language.openings import COMMENTARY_WORDS
 from knowledge_mcp.model.document import BlockKind, Document
 from knowledge_mcp.support.checkpoints import check_each
 
@@ -168,7 +169,11 @@ _ASIDES = (
     r"|Verification(?:\s+[Mm]ethods?)?|Acceptance\s+[Cc]riteria|Fit\s+[Cc]riteri(?:on|a)|Trace(?:ability|s)?|Source)"
 )
 _ASIDE = re.compile(rf"(?<![^\s|])[*_]*{_ASIDES}[*_]*\s*:")
-_ASIDE_HEADER = re.compile(rf"[*_]*(?:{_ASIDES}|Method\s+of\s+verification)[*_]*\s*:?", re.IGNORECASE)
+_ASIDE_HEADER = re.compile(
+    rf"[*_]*(?:{_ASIDES}|{COMMENTARY_WORDS}|Method\s+of\s+verification|Notes?|Explanations?|Explanatory\s+text|Interpretations?"
+    r"|Begründung|Anmerkung(?:en)?|Bemerkung(?:en)?|Hinweise?|Remarques?|Observaciones)[*_]*\s*:?",
+    re.IGNORECASE,
+)
 _ID_HEADER = re.compile(
     r"(?:requirements?|reqs?\.?|spec(?:ification)?)?\s*(?:ids?|identifier|number|no\.?|nr\.?|#|key|tag|label)",
     re.IGNORECASE,

@@ -52,6 +52,16 @@ _EXAMPLE_WORD = re.compile(rf"{EXAMPLE_CAPITALS}|{EXAMPLE_TITLES}")
 _EXAMPLE = re.compile(rf"(?P<label>(?:{EXAMPLE_CAPITALS}|(?:{EXAMPLE_TITLES})s?)(?: \d+)?)(?P<after>{_AFTER_LABEL})")
 
 
+COMMENTARY_WORDS = (
+    r"commentar(?:y|ies)|explanatory\snotes?|guidance\snotes?|kommentare?|erläuterung(?:en)?|commentaires?|toelichting"
+    r"|comentarios?|commento|commenti"
+)
+"""What is printed before or above a commentary on rules."""
+_COMMENTED = re.compile(
+    rf"(?P<label>(?-i:(?=[A-Z]))(?:{COMMENTARY_WORDS})(?:\s(?:on|to|zu|zur|zum|sur)\s(?:clause\s|section\s)?(?=\S{{0,8}}\d)\S{{1,12}})?)"
+    r"(?:\s?[:—–]\s|\s-\s|\s?[:.]?\Z)",
+    re.IGNORECASE,
+)
 _LONGEST_LEAD = 30
 _LONGEST_SYMBOLS = 24
 _EXPLAINS = re.compile(
@@ -103,11 +113,17 @@ def section_target(parts: NumberedTitle) -> tuple[ReferenceKind, str]:
 
 
 def note_label(text: str) -> str | None:
-    """Return the label ("NOTE 2") of a text that is a note; "Note that ..." is a sentence."""
+    """Return the label ("NOTE 2", "Commentary") of a text that is a note; "Note that ..." is a sentence."""
     match = _NOTE.match(text.lstrip())
     if match is None or _NOTE_IN_PROSE.match(text.lstrip()):
-        return None
+        return commentary_label(text.lstrip()) or None
     return match.group("label")
+
+
+def commentary_label(text: str) -> str:
+    """Return the label of a commentary on rules, which may be alone: "Commentary:", "Guidance note"; else ""."""
+    match = _COMMENTED.match(text)
+    return match["label"] if match is not None else ""
 
 
 def example_label(text: str) -> str | None:
@@ -171,7 +187,7 @@ def opening_of(text: str) -> Opening | None:
     if match := _ORDERED.match(text):
         marker = match["marker"]  # "(A)" may be a unit
         return Opening(BlockKind.LIST_ITEM, marker, sure=marker[0] == "(" and not marker[1].isupper())
-    return (_note(text) if text[:1] in "NEABCRUOMHPП注示例" else None) or (
+    return (_note(text) if text[:1] in "NEABCGKRTUOMHPП注示例" else None) or (
         _caption(text) if text[:1] in "TFLEABCPQТР表图図" else None
     )
 
@@ -212,6 +228,8 @@ def begins_symbol(text: str) -> bool:
 
 
 def _note(text: str) -> Opening | None:
+    if label := commentary_label(text):
+        return Opening(BlockKind.NOTE, label)
     if (commentary := _COMMENTARY.match(text)) is not None:
         return Opening(BlockKind.NOTE, commentary.group())
     match = _PRINTED_NOTE.match(text)

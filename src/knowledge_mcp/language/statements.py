@@ -27,6 +27,7 @@ from knowledge_mcp.language.identifiers import (
     trailing_tag,
 )
 from knowledge_mcp.language.multilingual.force import NOTES
+from knowledge_mcp.language.openings import commentary_label
 from knowledge_mcp.language.requirements.weak import with_weak
 from knowledge_mcp.language.sentences import LEADS, row_cells, sentence_spans
 from knowledge_mcp.model.chunk import Modality, Statement
@@ -119,8 +120,12 @@ class _Finder:
         self._leads: list[_LeadIn] = []
         self._heading_ids: dict[int | None, str | None] = {None: None}
         self._announced: str | None = None  # an identifier that is alone above its requirement
+        self._below_label = False
 
     def take(self, block: Block) -> None:
+        labelled, self._below_label = self._below_label, self._is_label(block)
+        if labelled and block.kind is BlockKind.PARAGRAPH:
+            return
         if block.kind is BlockKind.HEADING:
             self._leads.clear()
             self._announced = None
@@ -148,6 +153,10 @@ class _Finder:
         else:
             self._take_prose(block)
             self._announced = None
+
+    def _is_label(self, block: Block) -> bool:
+        """Return whether a block is only the label of the commentary below it."""
+        return block.kind is BlockKind.NOTE and commentary_label(block.marker) == block.span.of(self.text).rstrip(" :.")
 
     def _states(self, heading: str) -> bool:
         """Return whether a heading has a sentence with force, or is the start of one: "3.2 The supplier shall:"."""

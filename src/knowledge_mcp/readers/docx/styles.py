@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from knowledge_mcp.language.openings import COMMENTARY_WORDS
 from knowledge_mcp.readers.docx.package import Element, attribute, child, is_on, value
 from knowledge_mcp.readers.shared.containers import local_name
 from knowledge_mcp.readers.shared.numbering import format_number, whole_number
@@ -47,7 +48,7 @@ _ROLES = (
             r"(?:.* )?(?:source ?)?code(?: ?\w+)?|html preformatted|verbatim.*|plain text|macro text?|.*listing"
         ),
     ),
-    (Role.NOTE, re.compile(r"(?:.* )?notes?(?: (?:\d|continued|text|para.*|indent.*))*")),
+    (Role.NOTE, re.compile(rf"(?:.* )?(?:notes?|{COMMENTARY_WORDS})(?: (?:\d|continued|text|para.*|indent.*))*")),
     (Role.EXAMPLE, re.compile(r"(?:.* )?examples?(?: (?:\d|continued|text|para.*|indent.*))*")),
     (Role.QUOTE, re.compile(r"(?:intense |block )?quot(?:e|ation)s?|block text")),
     (Role.ANNEX, re.compile(r"(?:annex|appendix).*")),

@@ -24,6 +24,7 @@ from knowledge_mcp.language.openings import (
 from knowledge_mcp.language.printed import is_note_of_table, touching_mark
 from knowledge_mcp.model.document import BlockKind, HeadingSource, ReferenceKind
 from knowledge_mcp.readers.docx.bookmarks import Bookmarks
+from knowledge_mcp.readers.docx.commentary import Commentary, is_boxed_commentary
 from knowledge_mcp.readers.docx.fields import styles_of_contents
 from knowledge_mcp.readers.docx.inline import (
     Paragraph,
@@ -85,8 +86,9 @@ class DocxWalker:
         self._below_contents = False
         self._unfinished: Paragraph | None = None
         self._number: str | None = None
+        self._commentary = Commentary()
         self._last = ""  # the paragraph before
-        self._noted = False  # a table, or its notes, were the last block
+        self._below_table = False  # a table, or its notes, were the last block
         self._open: list[tuple[str | None, int]] = []
         self._unknown_symbols = self._signs_unread = self._figures_unread = 0
         self._has_styled_headings = False
@@ -219,6 +221,7 @@ class DocxWalker:
 
     def _heading(self, paragraph: Paragraph, label: Label | None, outline: int) -> None:
         self._flush_code()
+        self._commentary.end()
         self._reader.fields.forget()
         words = " ".join(paragraph.text.text.split())
         printed = f"{label.text} {words}" if label is not None and not label.is_bullet else words
@@ -291,7 +294,8 @@ class DocxWalker:
             self._open_clause(label.text.rstrip("."), paragraph)
             label = None
         note = note_label(text) or example_label(text)
-        if note is not None or role in {Role.NOTE, Role.EXAMPLE}:
+        is_commentary = self._commentary.holds(paragraph.style, paragraph.properties, text, self.clause)
+        if note is not None or role in {Role.NOTE, Role.EXAMPLE} or is_commentary:
             self._note(paragraph, label, role, note)
         elif label is not None:
             self._add_block(BlockKind.LIST_ITEM, paragraph.text, marker=label.text, depth=label.level)
@@ -348,11 +352,12 @@ class DocxWalker:
             self._add_block(BlockKind.CAPTION, RichText(description))
         self._drawn(paragraph.drawn, paragraph.figures)
         boxes = paragraph.boxes
-        if len(boxes) > 1 and all(map(is_label, boxes)):
+        if len(boxes) > 1 and all(map(is_label, boxes)) and not any(map(is_boxed_commentary, boxes)):
             self._labels(boxes)
         else:
             for box in boxes:
-                self._feed_all(box, 1)
+                with self._commentary.boxed(box):
+                    self._feed_all(box, 1)
         self._cited.extend(paragraph.notes)
         self._add_notes()
 
@@ -462,9 +467,9 @@ class DocxWalker:
     def _add_block(self, kind: BlockKind, text: RichText, *, marker: str = "", depth: int = 0) -> None:
         if self._code is not None:
             self._flush_code()
-        if self._noted and kind is BlockKind.PARAGRAPH and (place := touching_mark(text.text)):
+        if self._below_table and kind is BlockKind.PARAGRAPH and (place := touching_mark(text.text)):
             text.part(place)
-        self._noted = kind is BlockKind.TABLE or (self._noted and is_note_of_table(text.text))
+        self._below_table = kind is BlockKind.TABLE or (self._below_table and is_note_of_table(text.text))
         _, pending = lay(self._builder, kind, text, marker=marker, depth=depth)
         self._last = text.text.strip() if kind is BlockKind.PARAGRAPH else ""
         self._bookmarks.references.extend(pending)

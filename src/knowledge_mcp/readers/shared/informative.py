@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from knowledge_mcp.language.clauses import informative_mark
-from knowledge_mcp.language.openings import ANNEX_WORDS, FORCE_IN_BRACKETS, STATUS_WORDS, obliges
+from knowledge_mcp.language.openings import ANNEX_WORDS, FORCE_IN_BRACKETS, STATUS_WORDS, commentary_label, obliges
 from knowledge_mcp.model.document import Block, BlockKind
 from knowledge_mcp.readers.shared.clauses import HeadingDraft
 
@@ -36,7 +36,7 @@ def informative_sections(
     annexes: tuple[int | None, bool] | None = None  # what is stated about several annexes, with their parent
     for place, (heading, parent) in enumerate(zip(headings, parents, strict=True)):
         own = stated.get(place, heading.informative)
-        if own is None and heading.number is None and _SAYS_SO.match(heading.title):
+        if own is None and heading.number is None and (_SAYS_SO.match(heading.title) or _is_commentary(heading.title)):
             own = True
         own = True if own is None and heading.is_comment else own
         if heading.number is None and _opens_annexes(heading):
@@ -52,6 +52,10 @@ def informative_sections(
             own = own or False  # the clauses continue
         out.append((parent is not None and out[parent]) if own is None else own)
     return out
+
+
+def _is_commentary(title: str) -> bool:
+    return commentary_label(title) == title.rstrip(" :.") != ""
 
 
 def _stated(
