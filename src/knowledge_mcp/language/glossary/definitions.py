@@ -53,6 +53,8 @@ _ENTRY = re.compile(
     r"|(?P<symbol>[^\w\s•–—-][^\n:—–]{0,24}?(?=:\s|\s[—–-]\s|[ ]*\n)))"
     r"(?P<sep>(?(number)\.\s+(?=[A-Z])|(?!))|\s*:\s+|\s+[—–-]\s+|\s*\n|\s+(?=means\b)|(?<=\*)\s+|(?<=”)\s+)(?P<text>\S)"
 )
+_STOPPED = re.compile(r"(?P<term>[^\W\d_][^\n.:;—–]{1,70})\.\s+(?P<text>[A-ZÀ-Þ])")
+"""A term and a full stop before its definition, as building codes print them in capitals, others in italics."""
 _NUMBER_LINE = re.compile(
     r"\s*(?P<number>[A-Z]?\d{1,2}(?:\.\d{1,3}){1,4})[^\S\n]*+\n\s*+(?P<term>[^\n]{2,80})\n\s*+(?P<text>\S)"
 )
@@ -135,6 +137,7 @@ class _Finder:
                 yield from printed
                 continue
             pairs = role is SectionRole.DEFINITIONS and self._alternates(blocks)
+            stopped = role is SectionRole.DEFINITIONS and self._are_stopped(blocks)
             taken = -1
             for position, block in enumerate(check_each(blocks)):
                 after = blocks[position + 1] if position + 1 < len(blocks) else None
@@ -143,7 +146,7 @@ class _Finder:
                     taken = position + 1
                     yield with_notes(pair, self._behind(blocks, position + 2))
                 elif position > taken:
-                    found = list(self._block(block, role))
+                    found = list(self._block(block, role, stopped))
                     if role is SectionRole.DEFINITIONS and len(found) == 1 and block.kind in _PROSE:
                         found = [with_notes(found[0], self._behind(blocks, position + 1))]
                     yield from found
@@ -260,14 +263,14 @@ class _Finder:
         span = Span(block.span.start, after.span.end)
         return make_definition(term, words, span, self.facts.clause_number(block.section))
 
-    def _block(self, block: Block, role: SectionRole) -> Iterator[Definition]:
+    def _block(self, block: Block, role: SectionRole, stopped: bool) -> Iterator[Definition]:
         if block.kind is BlockKind.TABLE:
             yield from self._table(block, role)
         elif role is SectionRole.ABBREVIATIONS and block.kind in _PROSE:
             yield from self._abbreviations(block)
         elif block.kind in _PROSE:
             if role is SectionRole.DEFINITIONS:
-                entry = self._entry(block)
+                entry = self._entry(block) or (self._stopped(block) if stopped else None)
                 if entry is not None:
                     yield entry
                     return
@@ -294,6 +297,21 @@ class _Finder:
         number = match.group("number") or self.facts.clause_number(block.section)
         words = re.sub(r"^means\s+", "", self.text[match.start("text") : end])
         return make_definition(term, words, block.span, number)
+
+    def _are_stopped(self, blocks: Sequence[Block]) -> bool:
+        """Return whether a section puts a full stop between each term and its definition."""
+        prose = [block for block in blocks if block.kind in _PROSE]
+        found = [each for each in map(self._stopped, prose) if each is not None]
+        return len(found) >= _LEAST_PAIRS and len(found) * 4 >= len(prose) * 3
+
+    def _stopped(self, block: Block) -> Definition | None:
+        match = _STOPPED.match(self.text, block.span.start, block.span.end)
+        if match is None or not _is_term(match["term"], False) or len(match["term"].split()) > _SYNONYM:
+            return None
+        words = self.text[match.start("text") : block.span.end]
+        if len(words.split()) < _LEAST_PAIRS or not is_defining(match["term"], words):
+            return None
+        return make_definition(match["term"], words, block.span, self.facts.clause_number(block.section))
 
     def _opens_entry(self, match: re.Match[str], term: str) -> bool:
         """Return whether an unmarked term is one: a definition follows its separator, not the rest of a sentence."""

@@ -256,7 +256,8 @@ class DocumentBuilder:
         Returns:
             The block's span in the canonical text, None if the text is empty.
         """
-        if kind is BlockKind.PARAGRAPH and (opened := self._terms.opens(text)) is not None:
+        runs_in = 0 < lead < len(text) and (text[lead - 1] in ":." or text[lead:].lstrip()[:1] in ":—–")
+        if kind is BlockKind.PARAGRAPH and not runs_in and (opened := self._terms.opens(text)) is not None:
             return self._open_entry(opened, text, pages, lines, boxes)
         if kind is BlockKind.PARAGRAPH and (typed := self._typed(text.lstrip())) is not None:
             kind, (marker, depth) = BlockKind.LIST_ITEM, typed
@@ -273,7 +274,7 @@ class DocumentBuilder:
         span = self._append(clean)
         if self._terms.is_open:
             self._plain.add(span.start)
-        elif lead:
+        if lead:
             self._leads[span.start] = lead
         section = len(self._headings) - 1 if self._headings else None
         self._blocks.append(Block(kind, span, section, tuple(pages), lines, marker, depth, tuple(boxes), tuple(rows)))

@@ -285,8 +285,10 @@ class ClauseFinder:
                     self._take(key, heading.level)
                 else:
                     self._open = [each for each in self._open if each[1] < heading.level]
-            elif block.kind is BlockKind.PARAGRAPH and block.span.start not in self._plain:
-                clause = self._worded(block) or self._titled(block) or self._untitled(block)
+            elif block.kind is BlockKind.PARAGRAPH:
+                is_plain = block.span.start in self._plain
+                clause = self._term(block) if is_plain else self._worded(block) or self._titled(block)
+                clause = clause or (None if is_plain else self._untitled(block))
                 if clause is not None:
                     if clause.key:
                         self._take(clause.key, clause.heading.level)
@@ -398,6 +400,14 @@ class ClauseFinder:
             parts.informative,
         )
         return _Found(key, heading, cut)
+
+    def _term(self, block: Block) -> _Found | None:
+        """Read a number and a term that are set apart before their definition, in a terms clause."""
+        found = self._titled(block)
+        above = self._open[-1][0] if self._open else ()
+        if found is None or found.cut == len(block.span):
+            return None
+        return found if above in {found.key[:-1], (*found.key[:-1], found.key[-1] - 1)} else None
 
     def _untitled(self, block: Block) -> _Found | None:
         """Read a number that continues the numbering, before text or alone."""
