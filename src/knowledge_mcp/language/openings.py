@@ -64,6 +64,8 @@ _COMMENTED = re.compile(
 )
 _LONGEST_LEAD = 30
 _LONGEST_SYMBOLS = 24
+_LONGEST_LABEL = 40
+"""Longest text in characters before symbols, of a symbol, and of a label; longer ones are sentences."""
 _EXPLAINS = re.compile(
     r"(?:\A|[,;.)]\s|\d\s)(?:where(?:in)?|in\swhich|with|here|wobei|mit|dabei|darin|hierin|es|où|avec|dans\slaquelle|dans\slequel|(?:en\s)?donde"
     r"|siendo|en\sla\sque|dove|in\scui|con|onde|em\sque|sendo|com|waarin|waarbij|met|där|hvor|gdzie|kde|где)"
@@ -215,6 +217,11 @@ def is_commentary(marker: str) -> bool:
 def explains_symbols(text: str) -> bool:
     """Return whether the symbols of a formula are explained below a text: "where:", "Dabei ist", "N = A f, in which"."""
     return _EXPLAINS.search(text, max(len(text) - _LONGEST_LEAD, 0)) is not None
+
+
+def is_label(text: str) -> bool:
+    """Return whether a text is a label before what is said of it: "Date:", "Prepared by:"."""
+    return text.endswith(":") and len(text) <= _LONGEST_LABEL and text[0].isalpha() and "\n" not in text
 
 
 def is_symbol(text: str) -> bool:

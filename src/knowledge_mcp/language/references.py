@@ -51,7 +51,7 @@ _DOCUMENTS = (
     rf"(?:[- ]|(?<=ISO|IEC|DIN)(?=\d{{3}})|(?<=EN)(?=\d{{4}}))"
     rf"(?:(?:Std\.?|STD|TS|TR|RP|Spec|SPEC|[Ss]tandard)\s|[A-Z]\s(?=\d))?"
     rf"[A-Z]{{0,4}}[-.]?\d[\dA-Z]*(?:[-.]\d[\dA-Za-z]*){{0,4}}(?::\d{{4}})?|ECSS-[A-Z]-(?:ST|HB|TM|AS)-\d{{2}}(?:-\d{{2}})?[A-Z]?|{_DATED})"
-    r"(?:(?<=:\d{4})-\d\d(?!\d))?(?:[+/](?:AC|A\d{1,2}|Amd\.?\s?\d{1,2})(?::\d{4}(?:-\d\d)?)?){0,4}"
+    r"(?:(?<=:\d{4})-\d\d(?!\d))?(?:[+/](?:AC|A\d{1,2}(?!\d)|Amd\.?\s?\d{1,2})(?::\d{4}(?:-\d\d)?)?){0,4}"
     rf"|(?P<certificate>{_CERTIFICATE}{_TAIL}(?!\w|[.,]\d))"
     r"|(?P<rfc>\[?RFC[\s ]?-?(?P<rfc_number>\d{3,5})\]?)"
     r"|(?P<bcp>\[?BCP[\s ]?(?P<bcp_number>\d{1,4})\]?)"

@@ -438,10 +438,11 @@ class DocxWalker:
             return text
 
         rows = TableReader(cell_text).rows(grid)
-        if texts := explanations(rows) if explains_symbols(self._last) and not grid.headers else []:
-            for text in texts:
-                self._add_block(BlockKind.PARAGRAPH, text)
-        elif rows:
+        texts = [] if grid.headers or not explains_symbols(self._last) else explanations(rows, of_symbols=True)
+        texts = texts or ([] if grid.headers else explanations(rows, of_symbols=False))
+        for text in texts:
+            self._add_block(BlockKind.PARAGRAPH, text)
+        if rows and not texts:
             self._add_block(BlockKind.TABLE, table_text(rows))
         self._drawn(drawn, figures)
         for box in boxes:

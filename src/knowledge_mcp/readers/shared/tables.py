@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from knowledge_mcp.language.multilingual.recognition import language_of
-from knowledge_mcp.language.openings import is_symbol, note_in, split_clause_number
+from knowledge_mcp.language.openings import is_label, is_symbol, note_in, split_clause_number
 from knowledge_mcp.language.printed import is_note_of_table, parted_notes
 from knowledge_mcp.language.quantities.units import is_unit
 from knowledge_mcp.model.document import BlockKind
@@ -180,14 +180,17 @@ def _notes_in(row: Sequence[RichText]) -> list[Piece]:
 
 _EXPLAINING = range(2, 5)
 """Columns of the explanations below a formula: symbol, sign, meaning, unit."""
+_LABELLED = 2
+"""Columns of a table of labels, such as "Date:", which has no header."""
 
 
-def explanations(rows: Sequence[Sequence[RichText]]) -> list[RichText]:
-    """Return each row of a table of symbols and their meanings as one text; empty for any other table."""
+def explanations(rows: Sequence[Sequence[RichText]], *, of_symbols: bool) -> list[RichText]:
+    """Return each row of a table of symbols and their meanings, or of labels, as one text; empty for another table."""
     found: list[RichText] = []
     for row in rows:
-        words = [cell for cell in row if not cell.is_blank]
-        if len(row) not in _EXPLAINING or len(words) < 2 or not is_symbol(row[0].text.strip()):
+        words, name = [cell for cell in row if not cell.is_blank], row[0].text.strip()
+        is_named = is_symbol(name) if of_symbols else len(row) == _LABELLED and is_label(name)
+        if len(row) not in _EXPLAINING or not is_named or (of_symbols and len(words) < 2):
             return []
         text = RichText()
         for cell in words:
@@ -262,8 +265,11 @@ class TableCells:
             notes[:0] = found
             rows.pop()
         table = rich_piece(BlockKind.TABLE, table_text(rows) if rows else RichText())
-        texts = [] if any(self._heads) else explanations(rows)
-        yield with_texts(table, [rich_piece(BlockKind.PARAGRAPH, text) for text in texts])
+        symbols, labels = ([] if any(self._heads) else explanations(rows, of_symbols=each) for each in (True, False))
+        if labels:
+            yield from (rich_piece(BlockKind.PARAGRAPH, text) for text in labels)
+        else:
+            yield with_texts(table, [rich_piece(BlockKind.PARAGRAPH, text) for text in symbols])
         yield from notes
 
     def rows(self) -> list[list[RichText]]:

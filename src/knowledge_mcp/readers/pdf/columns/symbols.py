@@ -1,15 +1,14 @@
-"""The explanations of symbols below a formula: "where", then in each row a symbol and its meaning.
+"""Rows of a name and what is said of it: symbols below a formula, after "where", labels ("Date: 12 May"), and amounts.
 
-Each symbol begins a paragraph with its meaning. Without that, the two columns would be a table whose first row is its
-header, or one paragraph.
+Each begins a paragraph. Without that, the two columns would be a table whose first row is its header, or one paragraph.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from knowledge_mcp.language.openings import begins_symbol, explains_symbols, is_symbol
-from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, letters_of
+from knowledge_mcp.language.openings import begins_symbol, explains_symbols, is_label, is_symbol
+from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, is_figures, letters_of
 
 _NEAR = 3.0
 """Maximum distance in points between the left edges of the texts of one column."""
@@ -17,12 +16,14 @@ _ROW = 0.6
 """Maximum difference of the heights of the texts of a row, as a share of the font size: an index is lower."""
 _LONGEST_WORD = 12
 """Longest word before a symbol in its row: "where", "in which"."""
+_LABELLED, _MOST_LINES = 2, 4
+"""Columns of a row with a label; and most rows from one label to the next, as what is said of it may wrap."""
 _MOST_COLUMNS = 3
 """Most columns of an explanation: the symbol, its meaning, its unit."""
 
 
 def explain_symbols(pages: Sequence[PageLayout]) -> dict[int, bool]:
-    """Find the symbols explained below formulas; tables that were guessed of them become lines, in place.
+    """Find the symbols explained below formulas, and labels; tables that were guessed of them become lines, in place.
 
     Returns:
         By id of a line, True if it begins a paragraph, False if it continues one.
@@ -30,27 +31,31 @@ def explain_symbols(pages: Sequence[PageLayout]) -> dict[int, bool]:
     found = _Explanations()
     for page in pages:
         elements: list[Line | Table] = []
-        for row in _rows(page.elements):
+        rows = list(_rows(page.elements))
+        labelled = _labelled(rows)
+        for place, row in enumerate(rows):
             if isinstance(row, Table):
                 elements += found.table(row)
             else:
-                found.row(row)
+                found.row(row, is_labelled=place in labelled)
                 elements += row
         page.elements = elements
     return found.begins
 
 
 class _Explanations:
-    """Follow the rows of a document: below "where", up to the first row that is not in the columns."""
+    """Follow the rows of a document: below "where" or a label, up to the first row that is not in the columns."""
 
     def __init__(self) -> None:
         self.begins: dict[int, bool] = {}
         self._columns: list[float] | None = None  # left edges of symbols and meanings; empty before the first symbol
 
-    def row(self, lines: Sequence[Line]) -> None:
-        pieces = [piece for line in lines for piece in line.pieces]
+    def row(self, lines: Sequence[Line], *, is_labelled: bool) -> None:
+        pieces = _pieces(lines)
         first = pieces[0][2] if len(pieces) == 1 or len(pieces[0][2]) <= _LONGEST_WORD else ""
-        if explains_symbols(first):
+        if is_labelled:
+            self._begin(lines, [piece[0] for piece in pieces])
+        elif explains_symbols(first):
             self._columns = [] if len(pieces) == 1 else None
             if len(pieces) > 2 and is_symbol(pieces[1][2]):
                 self._begin(lines, [piece[0] for piece in pieces[1:]])
@@ -67,7 +72,8 @@ class _Explanations:
 
     def table(self, table: Table) -> list[Line] | list[Table]:
         """Return the lines of a table that explains symbols, and any other table."""
-        rows = [] if self._columns is None or table.edges else _lines_of_rows(table)
+        is_labelled = all(is_label(row[0]) for row in table.rows)
+        rows = [] if table.edges or (self._columns is None and not is_labelled) else _lines_of_rows(table)
         if not rows:
             self._columns = None
             return [table]
@@ -83,6 +89,35 @@ class _Explanations:
     def _begin(self, lines: Sequence[Line], edges: list[float]) -> None:
         self._columns = edges
         self.begins.update((id(line), not at) for at, line in enumerate(lines))
+
+
+def _is_name(cell: str) -> bool:
+    return is_symbol(cell) or is_label(cell)
+
+
+def _pieces(lines: Sequence[Line]) -> list[tuple[float, float, str]]:
+    return [piece for line in lines for piece in line.pieces]
+
+
+def _labelled(rows: Sequence[list[Line] | Table]) -> set[int]:
+    """Return which rows begin with a label, or end in an amount, if those below each other have both columns in common.
+
+    What is said of a label begins at one edge and may wrap; amounts begin or end at one edge.
+    """
+    found: set[int] = set()
+    last: tuple[int, bool, tuple[float, ...]] = (-_MOST_LINES, False, ())
+    for place, row in enumerate(rows):
+        pieces = _pieces(row) if isinstance(row, list) else []
+        if len(pieces) != _LABELLED or not (is_label(pieces[0][2]) or is_figures(pieces[1][2])):
+            continue
+        (left, _, name), (begin, end, _) = pieces
+        now = place, is_label(name), (left, begin, end)
+        steps = [abs(one - other) <= _NEAR for one, other in zip(last[2], now[2], strict=False)]
+        most = _MOST_LINES if last[1] else 1
+        if steps and place - last[0] <= most and last[1] == now[1] and steps[0] and (steps[1] or (not now[1] and steps[2])):
+            found |= {last[0], place}
+        last = now
+    return found
 
 
 def _rows(elements: Sequence[Line | Table]) -> Iterator[list[Line] | Table]:
@@ -106,7 +141,7 @@ def _is_beside(line: Line, other: Line) -> bool:
 
 def _lines_of_rows(table: Table) -> list[list[Line]]:
     """List the lines of each row of a table of symbols and their meanings; empty if it is another table."""
-    if len(table.rows[0]) > _MOST_COLUMNS or not all(is_symbol(row[0]) and row[1] for row in table.rows):
+    if len(table.rows[0]) > _MOST_COLUMNS or not all(_is_name(row[0]) and row[1] for row in table.rows):
         return []
     rest = sorted(table.lines, key=lambda line: (line.page, round(line.y0 / _NEAR), line.x0))
     found: list[list[Line]] = []

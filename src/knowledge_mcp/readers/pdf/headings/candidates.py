@@ -257,14 +257,25 @@ def candidates(page: PageLayout, body: Body) -> Iterator[HeadingCandidate]:
         index = end
 
 
-def settle_letters(found: Sequence[HeadingCandidate]) -> None:
-    """Take numbers such as "A1" for words unless there is an annex with that letter: they name pins and parts too."""
+def settle_letters(found: Sequence[HeadingCandidate], body: Body) -> None:
+    """Take numbers such as "A1" for words unless there is an annex with that letter: they name pins and parts too.
+
+    So are letters in plain print that occur again: each clause of a service bulletin has its "A.", "B.".
+    """
+    lettered = [each for each in found if not each.numbered.keyword and _LETTER_ALONE.match(each.text)]
+    count = Counter(each.text[0] for each in lettered)
+    for candidate in lettered:
+        if count[candidate.text[0]] > 1 and not is_strong(candidate.line, body):
+            candidate.numbered, candidate.key = NumberedTitle(None, candidate.text), None
     letters = {match["letter"].upper() for each in found if (match := _LETTERED_PART.match(each.text))}
     for candidate in found:
         match = INSERTED.fullmatch(candidate.text) if candidate.key and not candidate.numbered.keyword else None
         known = match is None or split_clause_number(candidate.text).number is not None  # "X1. General"
         if match is not None and match["annex"] and not known and match["annex"] not in letters:
             candidate.numbered, candidate.key = NumberedTitle(None, candidate.text), None
+
+
+_LETTER_ALONE = re.compile(r"[A-Z]\.\s")
 
 
 def is_bare_annex(text: str) -> bool:

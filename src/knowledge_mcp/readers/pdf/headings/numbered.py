@@ -140,7 +140,7 @@ def detect_headings(
         for candidate in candidates(page, body)
         if not any(id(line) in repeated for line in candidate.lines)
     ]
-    settle_letters(found)
+    settle_letters(found, body)
     chosen = _numbered(found, body, anchors)
     named = [candidate for candidate in chosen if not is_anchored(candidate, anchors)]
     kept = _unlisted(named, listed, body)

@@ -50,8 +50,9 @@ def out_of_sequence(chain: Sequence[int], possible: Sequence[HeadingCandidate], 
     for run in runs:
         first = possible[run[0]]
         begins = len(run) > 1 and first.numbered.number in FIRST_NUMBERS
-        if len(run) < _FEWEST_LINKS and not begins and all(len(possible[link].key or ()) == 1 for link in run):
-            odd.update(run)
+        plain = [link for link in run if is_plain_count(possible[link].numbered)]  # letters may follow any number
+        if len(plain) < _FEWEST_LINKS and not begins and all(len(possible[link].key or ()) == 1 for link in run):
+            odd.update(plain)
         odd.update(run[:1] if _FIGURE.match(first.numbered.title) else ())
     return {
         link for link in odd if is_plain_count(possible[link].numbered) and not is_anchored(possible[link], anchors)
