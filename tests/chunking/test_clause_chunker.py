@@ -197,9 +197,7 @@ def test_rows_of_a_cut_table_carry_what_it_is_called(above: tuple[Part, ...], ca
 def test_items_that_the_cells_of_a_cut_table_cite_are_its_notes(items: tuple[str, ...], count: int) -> None:
     rows = "\n".join(f"| pump {n}ᵃ | {n}ᵇ kg/m¹ of grey iron |" for n in range(60))
     notes = [Part(BlockKind.LIST_ITEM, item, marker=item[:2]) for item in items]
-    chunks = _cut(
-        _heading("Loads", "5"), Part(BlockKind.TABLE, f"| Part | Weight |\n| --- | --- |\n{rows}"), *notes
-    )
+    chunks = _cut(_heading("Loads", "5"), Part(BlockKind.TABLE, f"| Part | Weight |\n| --- | --- |\n{rows}"), *notes)
     assert chunks[0].cut_from.split("\n")[:count] == list(items[:count])
     assert len(chunks) > 2
     assert bool(chunks[0].cut_from) == bool(count)

@@ -77,7 +77,9 @@ def test_rules_that_only_look_different_are_rules(between: str) -> None:
     assert _SAID in _stated(_read(between))
 
 
-@pytest.mark.parametrize("name", ["Commentary", "Explanatory note", "Kommentar", "Erläuterungen", "Commentaire", "Notes"])
+@pytest.mark.parametrize(
+    "name", ["Commentary", "Explanatory note", "Kommentar", "Erläuterungen", "Commentaire", "Notes"]
+)
 def test_a_column_of_commentary_in_a_table_states_nothing(name: str) -> None:
     rows = [("Clause", "Rule", name), ("5.1", _RULE, _SAID), ("5.2", _NEXT, "It should be checked.")]
     written = (f"<w:tr>{''.join(f'<w:tc>{p(cell)}</w:tc>' for cell in row)}</w:tr>" for row in rows)

@@ -105,7 +105,7 @@ def _odt(rows: list[str], below: str = "") -> Document:
     raised = re.sub(r"\^(\S+?)\^", r'<text:span text:style-name="S">\1</text:span>', "\n".join(rows))
     table = ""
     for line in raised.split("\n"):
-        cells, covered = line.split("|"), '<table:covered-table-cell/>'
+        cells, covered = line.split("|"), "<table:covered-table-cell/>"
         wide = ' table:number-columns-spanned="2"' if len(cells) == 1 else ""
         written = "".join(f"<table:table-cell{wide}><text:p>{cell}</text:p></table:table-cell>" for cell in cells)
         table += f"<table:table-row>{written}{covered if wide else ''}</table:table-row>"
@@ -121,16 +121,23 @@ def _odt(rows: list[str], below: str = "") -> Document:
 
 
 def test_rows_that_begin_with_a_mark_are_notes_in_every_format() -> None:
-    rows = "".join(f"<tr><td colspan=2>{note}</td></tr>" for note in ("<sup>a</sup> For gases.", "<sup>b</sup>For water."))
+    rows = "".join(
+        f"<tr><td colspan=2>{note}</td></tr>" for note in ("<sup>a</sup> For gases.", "<sup>b</sup>For water.")
+    )
     page = _html(f"<table>{_CELLS}{rows}<tr><td colspan=2>* With flange.</td></tr></table>")
-    text = _asciidoc("|===\n|Size |min\n\n|DN 10^a^ |40^b^\n2+|^a^ For gases.\n2+|^b^ For water.\n2+|* With flange.\n|===\n")
+    text = _asciidoc(
+        "|===\n|Size |min\n\n|DN 10^a^ |40^b^\n2+|^a^ For gases.\n2+|^b^ For water.\n2+|* With flange.\n|===\n"
+    )
     odt = _odt(["Size|min", "DN 10^a^|40^b^", "^a^ For gases.", "^b^ For water.", "* With flange."])
     raised = '<w:vertAlign w:val="superscript"/>'
     word = read_docx(
         table(
             _row(p("Size"), p("min")),
             _row(p(run("DN 10") + run("a", raised)), p(run("40") + run("b", raised))),
-            *(_row(_SPAN + p(run(mark, raised) + run(words))) for mark, words in (("a", " For gases."), ("b", "For water."))),
+            *(
+                _row(_SPAN + p(run(mark, raised) + run(words)))
+                for mark, words in (("a", " For gases."), ("b", "For water."))
+            ),
             _row(_SPAN + p("* With flange.")),
         )
     )
@@ -142,7 +149,9 @@ def test_rows_that_begin_with_a_mark_are_notes_in_every_format() -> None:
 
 
 def test_several_notes_in_one_cell_are_several_notes() -> None:
-    page = _html(f"<table>{_CELLS}<tr><td colspan=2><sup>a</sup> For gases.<br><sup>b</sup> For water.</td></tr></table>")
+    page = _html(
+        f"<table>{_CELLS}<tr><td colspan=2><sup>a</sup> For gases.<br><sup>b</sup> For water.</td></tr></table>"
+    )
     assert [words for _, words in _kinds(page)[1:]] == _MARKED[:2]
 
 
@@ -153,7 +162,8 @@ def test_rows_without_a_mark_before_words_stay_rows(words: str) -> None:
 
 
 def test_a_mark_that_touches_the_words_of_a_note_below_a_table_is_parted_from_them() -> None:
-    below = '<p><sup>b</sup>For <a href="https://example.org">water</a>.</p><p>*With flange.</p><p><sup>2</sup>H is heavy.</p>'
+    below = '<p><sup>b</sup>For <a href="https://example.org">water</a>.</p>'
+    below += "<p>*With flange.</p><p><sup>2</sup>H is heavy.</p>"
     page = _html(f"<table>{_CELLS}</table>{below}<p>Text.</p><p><sup>b</sup>For steam.</p>")
     odt = _odt(["Size|min", "DN 10|40^b^"], "<text:p>^b^For water.</text:p>")
     assert [words for _, words in _kinds(page)[1:]] == [
@@ -179,7 +189,8 @@ def test_letters_and_signs_that_lead_to_notes_of_a_page_are_their_marks() -> Non
 
 
 def test_footnotes_of_asciidoc_touch_the_word_and_are_cited_again_by_name() -> None:
-    document = _asciidoc("|===\n|Size |min\n\n|DN 10footnote:[Steel.] |40footnote:x[Water.]\n|DN 20footnote:x[] |4\n|===\n")
+    document = _asciidoc(
+        "|===\n|Size |min\n\n|DN 10footnote:[Steel.] |40footnote:x[Water.]\n|DN 20footnote:x[] |4\n|===\n"
+    )
     rows = ["| DN 10 (Steel.) | 40 (Water.) |", "| DN 20 (Water.) | 4 |"]
     assert document.text.split("\n")[2:] == rows
-

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -14,7 +14,11 @@ from tests.readers.office_files import item_of
 from tests.readers.pdf_files import LEFT, SENTENCE, Sheet, sheet
 from tests.readers.pdf_tables import read
 
-_LABELS = [("Date:", ["12 May 2026"]), ("Place:", ["Town hall"]), ("Present:", ["A. Baker, C. Dorn, who is the", "architect"])]
+_LABELS = [
+    ("Date:", ["12 May 2026"]),
+    ("Place:", ["Town hall"]),
+    ("Present:", ["A. Baker, C. Dorn, who is the", "architect"]),
+]
 _TEXT = "The minutes of the last meeting were approved without changes by those who were present."
 
 
@@ -48,7 +52,12 @@ def test_rows_that_end_in_an_amount_are_paragraphs(amounts: Sequence[str]) -> No
     pages = sheet()
     pages.heading("1 Fees")
     pages.paragraph(_TEXT, *[SENTENCE] * 4)
-    _rows(pages, [(name, [amount]) for name, amount in zip(("Permission", "Print", "Sum"), amounts, strict=True)], 260, True)
+    _rows(
+        pages,
+        [(name, [amount]) for name, amount in zip(("Permission", "Print", "Sum"), amounts, strict=True)],
+        260,
+        True,
+    )
     pages.paragraph(_TEXT, SENTENCE)
     document = read(pages)
     words = [f"{name} {amount}" for name, amount in zip(("Permission", "Print", "Sum"), amounts, strict=True)]
@@ -76,15 +85,15 @@ def _page(rows: Sequence[tuple[str, str]]) -> Document:
 
 
 @pytest.mark.parametrize("made", [_word, _page])
-def test_a_table_of_labels_is_paragraphs(made: object) -> None:
-    assert callable(made)
+def test_a_table_of_labels_is_paragraphs(made: Callable[[Sequence[tuple[str, str]]], Document]) -> None:
     assert _texts(made([("Date:", "12 May"), ("Copy to:", "")])) == ["Date: 12 May", "Copy to:", "The end."]
 
 
 @pytest.mark.parametrize("made", [_word, _page])
 @pytest.mark.parametrize("rows", [[("Date", "Place"), ("12 May:", "Town")], [("Date:", "1"), ("Place", "2")]])
-def test_a_table_with_other_names_stays_a_table(made: object, rows: Sequence[tuple[str, str]]) -> None:
-    assert callable(made)
+def test_a_table_with_other_names_stays_a_table(
+    made: Callable[[Sequence[tuple[str, str]]], Document], rows: Sequence[tuple[str, str]]
+) -> None:
     assert _texts(made(rows)) == ["The end."]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from knowledge_mcp.language.glossary.definitions import find_definitions
@@ -21,7 +23,9 @@ def _word(lead: str, rest: str) -> Document:
     entries = (
         p(run(lead.format(at, term), "<w:b/><w:i/>") + run(rest.format(at, term))) for at, term in enumerate(_WORDS, 1)
     )
-    return read_docx(p("3 Terms and definitions", "H1") + "".join(entries) + p("4 Tests", "H1") + p("It ends."), styles=_STYLES)
+    return read_docx(
+        p("3 Terms and definitions", "H1") + "".join(entries) + p("4 Tests", "H1") + p("It ends."), styles=_STYLES
+    )
 
 
 def _page(lead: str, rest: str) -> Document:
@@ -39,14 +43,17 @@ def _page(lead: str, rest: str) -> Document:
         ("3.{0} {1}.", f" {_MEANING}"),
     ],
 )
-def test_a_number_and_a_term_set_apart_are_a_clause_with_the_definition(made: object, lead: str, rest: str) -> None:
-    assert callable(made)
+def test_a_number_and_a_term_set_apart_are_a_clause_with_the_definition(
+    made: Callable[[str, str], Document], lead: str, rest: str
+) -> None:
     document = made(lead, rest)
     assert [(each.number, each.title) for each in document.sections][1:4] == [
         (f"3.{at}", term) for at, term in enumerate(_WORDS, 1)
     ]
     found = find_definitions(document)
-    assert [(each.term, each.clause_number) for each in found] == [(term, f"3.{at}") for at, term in enumerate(_WORDS, 1)]
+    assert [(each.term, each.clause_number) for each in found] == [
+        (term, f"3.{at}") for at, term in enumerate(_WORDS, 1)
+    ]
     assert all(each.text.strip(" —") == _MEANING for each in found)
 
 
@@ -56,8 +63,9 @@ def test_a_number_and_a_term_set_apart_are_a_clause_with_the_definition(made: ob
     [("{1}", f" — {_MEANING}"), ("", f"3.{{0}} {{1}}: {_MEANING}"), ("9.{0} {1}:", f" {_MEANING}")],
     ids=["no number", "nothing set apart", "numbers of another clause"],
 )
-def test_other_terms_stay_paragraphs_of_their_clause(made: object, lead: str, rest: str) -> None:
-    assert callable(made)
+def test_other_terms_stay_paragraphs_of_their_clause(
+    made: Callable[[str, str], Document], lead: str, rest: str
+) -> None:
     assert [each.number for each in made(lead, rest).sections] == ["3", "4"]
 
 
@@ -67,7 +75,11 @@ def _terms(*paragraphs: str) -> list[tuple[str, str]]:
     return [(each.term, each.text) for each in find_definitions(document)]
 
 
-_STOPPED = ["PUMP. A machine that moves liquids.", "PIPE FITTING. Any part between pipes.", "Valve. A device that closes."]
+_STOPPED = [
+    "PUMP. A machine that moves liquids.",
+    "PIPE FITTING. Any part between pipes.",
+    "Valve. A device that closes.",
+]
 
 
 def test_terms_before_a_full_stop_are_defined_where_a_section_prints_them_so() -> None:
@@ -82,8 +94,17 @@ def test_terms_before_a_full_stop_are_defined_where_a_section_prints_them_so() -
     "paragraphs",
     [
         _STOPPED[:2],
-        [*_STOPPED, "The terms apply to pumps. They are used below.", "Other terms are in the index. See it.", "It holds."],
-        ["The pump runs. It is loud at night.", "The pipe leaks. It is repaired soon.", "The valve closes. It is tested."],
+        [
+            *_STOPPED,
+            "The terms apply to pumps. They are used below.",
+            "Other terms are in the index. See it.",
+            "It holds.",
+        ],
+        [
+            "The pump runs. It is loud at night.",
+            "The pipe leaks. It is repaired soon.",
+            "The valve closes. It is tested.",
+        ],
     ],
     ids=["too few", "most are text", "sentences"],
 )

@@ -1,8 +1,8 @@
-"""Below a formula, each symbol is a paragraph with its meaning, whether the two are in columns, in a table or in words."""
+"""Below a formula, each symbol is a paragraph with its meaning: in columns, in a table or in words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -96,7 +96,9 @@ def test_symbols_continue_on_the_next_page() -> None:
 def test_symbols_before_a_sign_in_running_print() -> None:
     pages = _formula()
     pages.paragraph("where")
-    pages.paragraph("N – resistance", "a, b = sides of the plate", "f is the strength at the temperature of the place in")
+    pages.paragraph(
+        "N – resistance", "a, b = sides of the plate", "f is the strength at the temperature of the place in"
+    )
     assert _below(pages) == [
         "where",
         "N – resistance",
@@ -124,7 +126,9 @@ def _word(lead: str, rows: Sequence[tuple[str, str]]) -> Document:
 
 def _page(lead: str, rows: Sequence[tuple[str, str]], cell: str = "td") -> Document:
     written = "".join(f"<tr><{cell}>{one}</{cell}><td>{other}</td></tr>" for one, other in rows)
-    return HtmlReader(sandbox=HERE).read(item_of(f"<p>{lead}</p><table>{written}</table><p>The end.</p>".encode(), "a.html"))
+    return HtmlReader(sandbox=HERE).read(
+        item_of(f"<p>{lead}</p><table>{written}</table><p>The end.</p>".encode(), "a.html")
+    )
 
 
 def _adoc(lead: str, rows: Sequence[tuple[str, str]]) -> Document:
@@ -134,8 +138,9 @@ def _adoc(lead: str, rows: Sequence[tuple[str, str]]) -> Document:
 
 @pytest.mark.parametrize("made", [_word, _page, _adoc])
 @pytest.mark.parametrize("lead", ["where", "N = A f, where:", "N = A · 1.05 in which"])
-def test_a_table_of_symbols_below_a_formula_is_paragraphs(made: object, lead: str) -> None:
-    assert callable(made)
+def test_a_table_of_symbols_below_a_formula_is_paragraphs(
+    made: Callable[[str, Sequence[tuple[str, str]]], Document], lead: str
+) -> None:
     assert _texts(made(lead, _ROWS)) == [lead, *_READ, "The end."]
 
 
@@ -149,8 +154,9 @@ def test_a_table_of_symbols_below_a_formula_is_paragraphs(made: object, lead: st
     ],
     ids=["another word", "no symbols", "nothing beside"],
 )
-def test_other_tables_stay_tables(made: object, lead: str, rows: Sequence[tuple[str, str]]) -> None:
-    assert callable(made)
+def test_other_tables_stay_tables(
+    made: Callable[[str, Sequence[tuple[str, str]]], Document], lead: str, rows: Sequence[tuple[str, str]]
+) -> None:
     assert len(_texts(made(lead, rows), BlockKind.TABLE)) == 1
 
 

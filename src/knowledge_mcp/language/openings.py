@@ -215,7 +215,7 @@ def is_commentary(marker: str) -> bool:
 
 
 def explains_symbols(text: str) -> bool:
-    """Return whether the symbols of a formula are explained below a text: "where:", "Dabei ist", "N = A f, in which"."""
+    """Return whether the symbols of a formula are explained below a text: "where:", "Dabei ist", "N = A, in which"."""
     return _EXPLAINS.search(text, max(len(text) - _LONGEST_LEAD, 0)) is not None
 
 

@@ -121,7 +121,9 @@ _NUMBERS = re.compile(rf"(?:{_NUMBER}|{_DEEP}){_TAIL}")
 _ANNEX_NUMBERS = re.compile(rf"(?<!\w){_ANNEX}(?!\w)")
 _TABLE_NUMBERS = re.compile(rf"(?<!\w){_TABLE}(?!\w)")
 _CODES = re.compile(_CODE)
-_CODED = re.compile(rf"(?<![\w.-])(?:[A-Z]{{1,5}}\d?\s(?=\d))?(?:{_CODE}|\d{{1,3}}\.\d{{1,4}}[A-Z]?){_TAIL}(?![\w-]|\.\d)")
+_CODED = re.compile(
+    rf"(?<![\w.-])(?:[A-Z]{{1,5}}\d?\s(?=\d))?(?:{_CODE}|\d{{1,3}}\.\d{{1,4}}[A-Z]?){_TAIL}(?![\w-]|\.\d)"
+)
 """Numbers that can be clauses of a code wherever they are: "21.A.91(a)", "CS 25.1309(b)", "AMC1 25.21"."""
 _PARTS_OF_ADDRESS, _LARGE = 4, 100
 _NAMED = {"rfc": "RFC", "bcp": "BCP", "fips": "FIPS", "mobile": "3GPP", "ece": "UN Regulation No."}

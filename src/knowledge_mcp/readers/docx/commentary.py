@@ -6,7 +6,7 @@ It begins with a word for commentary, alone or before its first words; the looks
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from knowledge_mcp.language.openings import commentary_label
 from knowledge_mcp.readers.docx.inline import words_in
@@ -51,7 +51,7 @@ class Commentary:
         self._own, self._label_alone = None, False
 
     @contextlib.contextmanager
-    def boxed(self, box: Element) -> Iterator[None]:
+    def boxed(self, box: Element) -> Generator[None]:
         """Read a text box, all of which is commentary if it begins as such; what is around it goes on after it."""
         before = self._text, self._own, self._label_alone, self._in_box
         self._in_box = self._in_box or is_boxed_commentary(box)

@@ -148,7 +148,9 @@ def _join_cut_header(before: PageLayout, page: PageLayout) -> None:
     if not is_alike or not (is_captioned or (first.bold and all(line.bold for line in upper))):
         return
     names = _names_in(upper)
-    if len(names) >= _FEWEST_NAMES and "".join(letters_of(name.text) for name in names) == _upper_letters(table.rows[0]):
+    if len(names) >= _FEWEST_NAMES and "".join(letters_of(name.text) for name in names) == _upper_letters(
+        table.rows[0]
+    ):
         del before.elements[end - len(upper) : end]  # the next page repeats it
         return
     header = _with_upper(names, table, is_sure=is_captioned)
@@ -198,10 +200,10 @@ def _names_in(lines: Sequence[Line]) -> list[_Name]:
     found: list[_Name] = []
     for name in (_Name(*piece) for line in lines for piece in line.pieces):
         over = [each for each in found if name.left < each.right and name.right > each.left]
-        for each in over:
-            found.remove(each)
-            name = _Name(min(name.left, each.left), max(name.right, each.right), f"{each.text}\n{name.text}")
-        found.append(name)
+        every = [*over, name]
+        words = "\n".join(each.text for each in every)
+        found = [each for each in found if each not in over]
+        found.append(_Name(min(each.left for each in every), max(each.right for each in every), words))
     return sorted(found, key=lambda name: name.left)
 
 
@@ -232,7 +234,7 @@ def _with_upper(names: Sequence[_Name], table: Table, *, is_sure: bool) -> list[
     for _, some in itertools.groupby(range(len(lower)), key=lambda column: -1 if lower[column] else column):
         run = [*some]
         end = columns[run[-1]][1] if run[-1] + 1 < len(columns) else math.inf
-        above = _spread([*itertools.takewhile(lambda name: name.middle < end, left)], [columns[each] for each in run])
+        above = _spread([name for name in left if name.middle < end], [columns[each] for each in run])
         if above is None or not (is_sure or all(above)):
             return None
         left = [name for name in left if name.middle >= end]
@@ -339,9 +341,7 @@ def _append(first: Table, second: Table) -> None:
     elif (joined := _header_of_two(first.rows)) is not None:
         first.rows[:] = [joined]
     header = first.rows[0]
-    repeated = itertools.takewhile(
-        lambda row: _repeats(header, row) or _is_row_of(header, row), second.rows
-    )
+    repeated = itertools.takewhile(lambda row: _repeats(header, row) or _is_row_of(header, row), second.rows)
     rows = second.rows[sum(1 for _ in repeated) :]
     if rows and _is_rest(first.rows, rows):
         joint = "\n" if len(first.rows) > 1 else _JOINT  # what continues a header is a further row of it

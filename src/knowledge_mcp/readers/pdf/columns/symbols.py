@@ -114,7 +114,13 @@ def _labelled(rows: Sequence[list[Line] | Table]) -> set[int]:
         now = place, is_label(name), (left, begin, end)
         steps = [abs(one - other) <= _NEAR for one, other in zip(last[2], now[2], strict=False)]
         most = _MOST_LINES if last[1] else 1
-        if steps and place - last[0] <= most and last[1] == now[1] and steps[0] and (steps[1] or (not now[1] and steps[2])):
+        if (
+            steps
+            and place - last[0] <= most
+            and last[1] == now[1]
+            and steps[0]
+            and (steps[1] or (not now[1] and steps[2]))
+        ):
             found |= {last[0], place}
         last = now
     return found
