@@ -107,6 +107,16 @@ def test_symbols_before_a_sign_in_running_print() -> None:
     ]
 
 
+def test_running_text_that_breaks_after_the_word_stays_one_paragraph() -> None:
+    pages = _formula()
+    pages.paragraph(
+        f"{_AREA} of the pipes and of all the valves, where", "water is stored, or where it is cleaned before."
+    )
+    assert _below(pages) == [
+        f"{_AREA} of the pipes and of all the valves, where water is stored, or where it is cleaned before."
+    ]
+
+
 def test_a_table_without_the_word_before_it_stays_a_table() -> None:
     pages = _formula()
     pages.paragraph("The classes are:")

@@ -75,7 +75,10 @@ _EXPLAINS = re.compile(
 """What is printed before the symbols of a formula, alone or after it."""
 _ONE_SYMBOL = r"[^\W\d_][\w.'′*{}()\\^/+-]{0,9}"
 _SYMBOLS = re.compile(rf"{_ONE_SYMBOL}(?:[,;]?\s(?:(?:and|or|to|und|oder|bis|et|ou|y|e|ed)\s)?[\w(]\S{{0,9}}){{0,3}}")
-_EXPLAINED = re.compile(rf"{_ONE_SYMBOL}(?:,\s{_ONE_SYMBOL}){{0,3}}\s(?:[=–—:-]|is|are|ist|sind|est|sont)\s")
+_EXPLAINED = re.compile(
+    rf"(?!\w[^\W\d_A-Z]{{2}}){_ONE_SYMBOL}(?:,\s{_ONE_SYMBOL}){{0,3}}\s(?:[=–—:-]|is|are|ist|sind|est|sont)\s"
+)
+"""A symbol and its meaning without a gap between them; three small letters are a word: "where water is stored"."""
 
 
 def caption_label(text: str, *, is_sure: bool = False) -> str | None:

@@ -16,8 +16,8 @@ _ROW = 0.6
 """Maximum difference of the heights of the texts of a row, as a share of the font size: an index is lower."""
 _LONGEST_WORD = 12
 """Longest word before a symbol in its row: "where", "in which"."""
-_LABELLED, _MOST_LINES = 2, 4
-"""Columns of a row with a label; and most rows from one label to the next, as what is said of it may wrap."""
+_LABELLED = 2
+"""Columns of a row with a label or an amount."""
 _MOST_COLUMNS = 3
 """Most columns of an explanation: the symbol, its meaning, its unit."""
 
@@ -105,24 +105,20 @@ def _labelled(rows: Sequence[list[Line] | Table]) -> set[int]:
     What is said of a label begins at one edge and may wrap; amounts begin or end at one edge.
     """
     found: set[int] = set()
-    last: tuple[int, bool, tuple[float, ...]] = (-_MOST_LINES, False, ())
+    last: tuple[int, bool, tuple[float, float, float]] | None = None
     for place, row in enumerate(rows):
         pieces = _pieces(row) if isinstance(row, list) else []
-        if len(pieces) != _LABELLED or not (is_label(pieces[0][2]) or is_figures(pieces[1][2])):
+        is_labelled = len(pieces) == _LABELLED and is_label(pieces[0][2])
+        if not is_labelled and not (len(pieces) == _LABELLED and is_figures(pieces[1][2])):
+            wraps = last is not None and last[1] and len(pieces) == 1 and abs(pieces[0][0] - last[2][1]) <= _NEAR
+            last = last if wraps else None
             continue
-        (left, _, name), (begin, end, _) = pieces
-        now = place, is_label(name), (left, begin, end)
-        steps = [abs(one - other) <= _NEAR for one, other in zip(last[2], now[2], strict=False)]
-        most = _MOST_LINES if last[1] else 1
-        if (
-            steps
-            and place - last[0] <= most
-            and last[1] == now[1]
-            and steps[0]
-            and (steps[1] or (not now[1] and steps[2]))
-        ):
-            found |= {last[0], place}
-        last = now
+        edges = pieces[0][0], pieces[1][0], pieces[1][1]
+        if last is not None and last[1] == is_labelled:
+            left, begin, end = (abs(one - other) <= _NEAR for one, other in zip(last[2], edges, strict=True))
+            if left and (begin or (end and not is_labelled)):
+                found |= {last[0], place}
+        last = place, is_labelled, edges
     return found
 
 
