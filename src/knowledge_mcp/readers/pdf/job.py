@@ -276,6 +276,8 @@ def _headlines(pages: Sequence[PageLayout]) -> list[str]:
                 break  # the running text
             if sum(split_clause_number(line.text).number is not None for line in alike) > 1:
                 continue  # headings
+            if len({line.text for line in alike}) < len(alike):
+                continue  # a heading that each clause has: "Commentary"
             above = [line for line in lines[:first] if round(line.size) == size]
             alike = [line for line in _without_asides(above) if role_of_title(line.text) is not SectionRole.OVERVIEW]
             text = " ".join(line.text for line in alike)

@@ -5,10 +5,11 @@ Each begins a paragraph. Without that, the two columns would be a table whose fi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from knowledge_mcp.language.openings import begins_symbol, explains_symbols, is_label, is_symbol
-from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, is_figures, letters_of
+from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, letters_of
 
 _NEAR = 3.0
 """Maximum distance in points between the left edges of the texts of one column."""
@@ -16,8 +17,9 @@ _ROW = 0.6
 """Maximum difference of the heights of the texts of a row, as a share of the font size: an index is lower."""
 _LONGEST_WORD = 12
 """Longest word before a symbol in its row: "where", "in which"."""
-_LABELLED = 2
-"""Columns of a row with a label or an amount."""
+_LABELLED, _FEWEST_LABELS, _FEWEST_AMOUNTS = 2, 2, 3
+"""Columns of a row with a label or an amount, and fewest such rows."""
+_AMOUNT = re.compile(r"[-+−(]?[$€£¥]?\s?\d{1,3}(?:[ ,.]?\d{3}){0,4}(?:[.,]\d{1,4})?\)?(?:\s?(?:%|[A-Z]{3}|[$€£¥]))?")
 _MOST_COLUMNS = 3
 """Most columns of an explanation: the symbol, its meaning, its unit."""
 
@@ -59,8 +61,8 @@ class _Explanations:
             self._columns = [] if len(pieces) == 1 else None
             if len(pieces) > 2 and is_symbol(pieces[1][2]):
                 self._begin(lines, [piece[0] for piece in pieces[1:]])
-        elif self._columns is None:
-            return
+        elif self._columns is None or lines[0].code:
+            self._columns = None
         elif self._is_entry(pieces):
             self._begin(lines, [piece[0] for piece in pieces])
         elif any(abs(pieces[0][0] - edge) <= _NEAR for edge in self._columns[1:]):
@@ -102,24 +104,39 @@ def _pieces(lines: Sequence[Line]) -> list[tuple[float, float, str]]:
 def _labelled(rows: Sequence[list[Line] | Table]) -> set[int]:
     """Return which rows begin with a label, or end in an amount, if those below each other have both columns in common.
 
-    What is said of a label begins at one edge and may wrap; amounts begin or end at one edge.
+    What is said of a label begins at one edge and may wrap; amounts end at one edge, in three rows or more.
     """
     found: set[int] = set()
-    last: tuple[int, bool, tuple[float, float, float]] | None = None
-    for place, row in enumerate(rows):
-        pieces = _pieces(row) if isinstance(row, list) else []
-        is_labelled = len(pieces) == _LABELLED and is_label(pieces[0][2])
-        if not is_labelled and not (len(pieces) == _LABELLED and is_figures(pieces[1][2])):
-            wraps = last is not None and last[1] and len(pieces) == 1 and abs(pieces[0][0] - last[2][1]) <= _NEAR
-            last = last if wraps else None
-            continue
-        edges = pieces[0][0], pieces[1][0], pieces[1][1]
-        if last is not None and last[1] == is_labelled:
-            left, begin, end = (abs(one - other) <= _NEAR for one, other in zip(last[2], edges, strict=True))
-            if left and (begin or (end and not is_labelled)):
-                found |= {last[0], place}
-        last = place, is_labelled, edges
+    run: list[int] = []
+    last: tuple[bool, float, float, float] | None = None
+    for place, row in enumerate([*rows, []]):
+        pieces = _pieces(row) if isinstance(row, list) and not any(line.code for line in row) else []
+        kind = _kind_of(pieces)
+        if last is not None and last[0] and len(pieces) == 1 and abs(pieces[0][0] - last[2]) <= _NEAR:
+            continue  # what is said of the label wraps
+        now = (kind, pieces[0][0], pieces[1][0], pieces[1][1]) if kind is not None else None
+        if now is None or last is None or not _are_alike(last, now):
+            found.update(
+                run if last is not None and len(run) >= (_FEWEST_LABELS if last[0] else _FEWEST_AMOUNTS) else ()
+            )
+            run = []
+        run += [place] if now is not None else []
+        last = now
     return found
+
+
+def _kind_of(pieces: Sequence[tuple[float, float, str]]) -> bool | None:
+    """Return True for a label and what is said of it, False for a name and an amount, None for another row."""
+    if len(pieces) != _LABELLED:
+        return None
+    if is_label(pieces[0][2]):
+        return True
+    return False if _AMOUNT.fullmatch(pieces[1][2]) and any(map(str.isalpha, pieces[0][2])) else None
+
+
+def _are_alike(one: tuple[bool, float, float, float], other: tuple[bool, float, float, float]) -> bool:
+    edge = 2 if one[0] else 3
+    return one[0] == other[0] and all(abs(one[at] - other[at]) <= _NEAR for at in (1, edge))
 
 
 def _rows(elements: Sequence[Line | Table]) -> Iterator[list[Line] | Table]:
