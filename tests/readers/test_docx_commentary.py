@@ -112,5 +112,5 @@ def test_commentary_of_pages_ends_with_its_paragraph_or_its_section() -> None:
         ("Commentaries on the law", ""),
     ],
 )
-def test_words_for_commentary(text: str, label: str) -> None:
+def test_words_for_commentary_are_known_as_labels(text: str, label: str) -> None:
     assert commentary_label(text) == label

@@ -171,17 +171,17 @@ def test_other_tables_stay_tables(
 
 
 @pytest.mark.parametrize("text", ["where", "Where :", "in which", "Dabei bedeuten:", "N = A f (5.1), where", "où"])
-def test_words_before_symbols(text: str) -> None:
+def test_words_before_symbols_are_known(text: str) -> None:
     assert explains_symbols(text)
 
 
 @pytest.mark.parametrize("text", ["anywhere", "where the pump is", "The place where", "herewith", "", "with it"])
-def test_other_words(text: str) -> None:
+def test_other_words_explain_no_symbols(text: str) -> None:
     assert not explains_symbols(text)
 
 
 @pytest.mark.parametrize("text", ["N", "N_Ed", "a, b", "σ1 and σ2", "f y,k", "L 0", "N(x)", "Δt"])
-def test_symbols(text: str) -> None:
+def test_symbols_have_their_forms(text: str) -> None:
     assert is_symbol(text)
 
 

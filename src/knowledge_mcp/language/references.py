@@ -9,18 +9,25 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 
-from knowledge_mcp.language.multilingual.places import ENGLISH_PLACES, PLACE_WORDS, PlaceWords
+from knowledge_mcp.language.multilingual.places import (
+    CERTIFICATION,
+    CODE_NUMBER,
+    ENGLISH_PLACES,
+    PLACE_WORDS,
+    PlaceWords,
+    numbers_between,
+)
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.quantities.dates import days_in
 from knowledge_mcp.model.document import BlockKind, Document, Reference, ReferenceKind, Span
 from knowledge_mcp.support.checkpoints import check_each, checkpoint
 
 _ONE = r"\d{1,4}(?:\.\d{1,4})*[a-z]?"
-_CODE = r"(?:\d{1,3}|[A-Z]{1,5})(?:\.[A-Z]{1,5}){1,3}\.\d{1,4}[A-Z]?"
-"""Numbers of codes with letters between the stops: "21.A.91", "CAT.GEN.100"."""
-_NUMBER = rf"(?:{_CODE}|\d{{1,3}}\.\d{{3}}-\d{{1,3}}|\d{{1,3}}-\d{{1,4}}(?:\.\d{{1,4}})+|(?:[A-Z]{{1,2}}[.-]?)?{_ONE})"
+_NUMBER = (
+    rf"(?:{CODE_NUMBER}|\d{{1,3}}\.\d{{3}}-\d{{1,3}}|\d{{1,3}}-\d{{1,4}}(?:\.\d{{1,4}})+|(?:[A-Z]{{1,2}}[.-]?)?{_ONE})"
+)
 """Clause numbers as publishers print them: "5.3.1", "A.2", "R302.5", "UG-27", "52.212-4", "12a"."""
-_DEEP = rf"(?:{_CODE}|[A-Z](?:\.\d{{1,4}})+|(?:[A-Z]{{1,2}}-?)?\d{{1,4}}(?:\.\d{{1,4}})+)"
+_DEEP = rf"(?:{CODE_NUMBER}|[A-Z](?:\.\d{{1,4}})+|(?:[A-Z]{{1,2}}-?)?\d{{1,4}}(?:\.\d{{1,4}})+)"
 _TAIL = r"(?:\.?\((?:[a-z]{1,4}|\d{1,3}|[A-Z])\)(?:P\b)?){0,6}"
 """The number of a part of a clause, after the clause number: "(1)(b)", in Canada ".(1)(b)", in Eurocodes "(3)P"."""
 _MARKS = r"(?:\s[a-z]\)(?:\s?\d{1,2}\)){0,2})?"
@@ -38,21 +45,13 @@ _DATED = r"[A-Z]{2,8}(?:[-/ ][A-Z]{2,8}){0,2}[- ]\d{2,6}(?:[-.]\d{1,4}){0,3}:(?:
 """The form of any other publisher's designation with a year ("FSC 4110:2025"); without one it is ambiguous."""
 _MATERIAL = r"(?:EN[- ](?:G?J[A-Z]|A[BCMW]|C[BCFMRSWX])(?![A-Z])|ISO\sM\d)"
 """Materials and threads, which are not documents: "EN-GJL-250", "EN AW-6082", "ISO M12"."""
-_CERTIFICATE = (
-    rf"(?:(?:AMC|GM)\d?\s{_CODE}"
-    r"|(?:CS|JAR|FAR|AMC\d?|GM\d?)[ -](?:\d{2,3}\.\d{3,4}[A-Z]?(?:-\d{1,3})?"
-    r"|(?:(?<=see\s\w\w\s)|(?<=with\s\w\w\s)|(?<=under\s\w\w\s))\d{2}\.\d{2})"
-    r"|CS-2\d(?:\sAm(?:en)?dm?(?:en)?t\.?\s\d{1,2})?|AMC\s\d{2}-\d{1,3}[A-Z]?|AC\s\d{2,3}(?:\.\d{1,4})?-\d{1,3}[A-Z]?)"
-    r"(?!\s?(?:V|A|W|Hz|%))"
-)
-"""Certification specifications of aviation, what complies with them, and their paragraphs."""
 _DOCUMENTS = (
     rf"(?P<norm>(?!{_MATERIAL}){_BODIES}(?:[/ ](?:{_BODIES}|TS|TR|PAS|Guide|Std|Standard|STD)){{0,4}}"
     rf"(?:[- ]|(?<=ISO|IEC|DIN)(?=\d{{3}})|(?<=EN)(?=\d{{4}}))"
     rf"(?:(?:Std\.?|STD|TS|TR|RP|Spec|SPEC|[Ss]tandard)\s|[A-Z]\s(?=\d))?"
     rf"[A-Z]{{0,4}}[-.]?\d[\dA-Z]*(?:[-.]\d[\dA-Za-z]*){{0,4}}(?::\d{{4}})?|ECSS-[A-Z]-(?:ST|HB|TM|AS)-\d{{2}}(?:-\d{{2}})?[A-Z]?|{_DATED})"
     r"(?:(?<=:\d{4})-\d\d(?!\d))?(?:[+/](?:AC|A\d{1,2}(?!\d)|Amd\.?\s?\d{1,2})(?::\d{4}(?:-\d\d)?)?){0,4}"
-    rf"|(?P<certificate>{_CERTIFICATE}{_TAIL}(?!\w|[.,]\d))"
+    rf"|(?P<certificate>{CERTIFICATION}{_TAIL}(?!\w|[.,]\d))"
     r"|(?P<rfc>\[?RFC[\s ]?-?(?P<rfc_number>\d{3,5})\]?)"
     r"|(?P<bcp>\[?BCP[\s ]?(?P<bcp_number>\d{1,4})\]?)"
     r"|(?P<nist>(?:NIST[\s ])?(?:Special Publication[\s ]|SP[\s ]?)(?P<nist_number>\d{3,4}-\d{1,3}[A-Z]?(?:-\d)?)"
@@ -120,9 +119,9 @@ def places_in(language: str) -> re.Pattern[str]:
 _NUMBERS = re.compile(rf"(?:{_NUMBER}|{_DEEP}){_TAIL}")
 _ANNEX_NUMBERS = re.compile(rf"(?<!\w){_ANNEX}(?!\w)")
 _TABLE_NUMBERS = re.compile(rf"(?<!\w){_TABLE}(?!\w)")
-_CODES = re.compile(_CODE)
+_CODES = re.compile(CODE_NUMBER)
 _CODED = re.compile(
-    rf"(?<![\w.-])(?:[A-Z]{{1,5}}\d?\s(?=\d))?(?:{_CODE}|\d{{1,3}}\.\d{{1,4}}[A-Z]?){_TAIL}(?![\w-]|\.\d)"
+    rf"(?<![\w.-])(?:[A-Z]{{1,5}}\d?\s(?=\d))?(?:{CODE_NUMBER}|\d{{1,3}}\.\d{{1,4}}[A-Z]?){_TAIL}(?![\w-]|\.\d)"
 )
 """Numbers that can be clauses of a code wherever they are: "21.A.91(a)", "CS 25.1309(b)", "AMC1 25.21"."""
 _PARTS_OF_ADDRESS, _LARGE = 4, 100
@@ -131,9 +130,6 @@ _PLURAL = re.compile(r"(?:s\.?|aux|en|ern?|änge|elle|gure|gati)\s+\Z")
 """Endings of "Tables", "Figs.", "Tableaux", "Anhänge" and "Allegati"; a single letter follows "Annex" and its singular.
 """
 _RANGE = re.compile(r"\s*(?:to|through|bis|à|a|–|—|-)\s*")
-_LAST_PART = re.compile(r"(?P<rest>(?:.*\.)?[A-Z]{0,2})(?P<part>\d{1,3})")
-_LONGEST_RANGE = 50
-"""Maximum clauses in a range; in longer ones the words join two numbers in another way."""
 _TITLE = re.compile(r"(?<!\d)(?P<number>\d{1,2})\s{1,3}\Z")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _BRACKET = re.compile(r"\.?\([^()]*\)P?\Z")
@@ -368,11 +364,9 @@ def _read(match: re.Match[str], clauses: Collection[str], *, counted: bool, owne
         if match.group(name):
             is_meant = owned or _is_own(match, name, clauses, counted=counted)
             return _clauses(match, name, clauses, owned=owned) if is_meant else []
-    target = _document(match)
-    if match["certificate"]:
-        target = _target(target, clauses)
-        if target in clauses:
-            return [Reference(shown, ReferenceKind.CLAUSE, target, span)]
+    target = _target(_document(match), clauses) if match["certificate"] else _document(match)
+    if match["certificate"] and target in clauses:
+        return [Reference(shown, ReferenceKind.CLAUSE, target, span)]
     if title := _code_title(match):
         span = Span(title.start(), match.end())
         shown = _WHITE.sub(" ", span.of(match.string))
@@ -452,15 +446,6 @@ def _listed(
             passed = Span(before.start, behind.end)
             found += [(passed, each) for each in numbers_between(one, other) if there is None or each in there]
     return found
-
-
-def numbers_between(one: str, other: str) -> Iterator[str]:
-    """Yield the numbers between two that differ in their last part: 5.4 and 5.5 of "5.3 to 5.6"; B of "A to C"."""
-    if len(one) == len(other) == 1 and one.isalpha() and other.isalpha():
-        yield from map(chr, range(ord(one) + 1, ord(other)))
-    first, last = _LAST_PART.fullmatch(one), _LAST_PART.fullmatch(other)
-    if first and last and first["rest"] == last["rest"] and int(last["part"]) <= int(first["part"]) + _LONGEST_RANGE:
-        yield from (f"{first['rest']}{part}" for part in range(int(first["part"]) + 1, int(last["part"])))
 
 
 def _target(number: str, clauses: Collection[str]) -> str:

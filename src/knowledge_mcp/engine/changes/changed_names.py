@@ -19,8 +19,7 @@ from knowledge_mcp.engine.changes.differences import ChangeType, ClauseChange
 from knowledge_mcp.engine.changes.wording import plain, words_of
 from knowledge_mcp.engine.core.designations import designations_at
 from knowledge_mcp.language.editions import marks_in, without_marks
-from knowledge_mcp.language.multilingual.places import BELOW_WORDS, OWNER_WORDS, SECTION_WORDS
-from knowledge_mcp.language.references import numbers_between
+from knowledge_mcp.language.multilingual.places import BELOW_WORDS, OWNER_WORDS, SECTION_WORDS, numbers_between
 
 _PLURAL = r"(?:e?s)?"
 """A term also matches in its plural; inflections of other languages are not handled."""

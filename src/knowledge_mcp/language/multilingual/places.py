@@ -1,8 +1,21 @@
-"""How documents refer to places, in English and other languages: "siehe Abschnitt 4.2"."""
+"""How documents refer to places, in English and other languages: "siehe Abschnitt 4.2"; and numbers of codes."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
+
+CODE_NUMBER = r"(?:\d{1,3}|[A-Z]{1,5})(?:\.[A-Z]{1,5}){1,3}\.\d{1,4}[A-Z]?"
+"""Numbers of codes with letters between the stops: "21.A.91", "CAT.GEN.100"."""
+CERTIFICATION = (
+    rf"(?:(?:AMC|GM)\d?\s{CODE_NUMBER}"
+    r"|(?:CS|JAR|FAR|AMC\d?|GM\d?)[ -](?:\d{2,3}\.\d{3,4}[A-Z]?(?:-\d{1,3})?"
+    r"|(?:(?<=see\s\w\w\s)|(?<=with\s\w\w\s)|(?<=under\s\w\w\s))\d{2}\.\d{2})"
+    r"|CS-2\d(?:\sAm(?:en)?dm?(?:en)?t\.?\s\d{1,2})?|AMC\s\d{2}-\d{1,3}[A-Z]?|AC\s\d{2,3}(?:\.\d{1,4})?-\d{1,3}[A-Z]?)"
+    r"(?!\s?(?:V|A|W|Hz|%))"
+)
+"""Certification specifications of aviation, what complies with them, and their paragraphs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,3 +180,17 @@ SECTION_WORDS, BELOW_WORDS, OWNER_WORDS = map(_of_all, ("clauses", "below", "own
 
 CAPTIONED = {"Annex": _of_all("annexes"), "Table": _of_all("tables"), "Figure": _of_all("figures")}
 """Words before the number of an annex, a table, a figure in any of the languages; patterns without groups."""
+
+
+_LAST_PART = re.compile(r"(?P<rest>(?:.*\.)?[A-Z]{0,2})(?P<part>\d{1,3})")
+_LONGEST_RANGE = 50
+"""Maximum clauses in a range; in longer ones the words join two numbers in another way."""
+
+
+def numbers_between(one: str, other: str) -> Iterator[str]:
+    """Yield the numbers between two that differ in their last part: 5.4 and 5.5 of "5.3 to 5.6"; B of "A to C"."""
+    if len(one) == len(other) == 1 and one.isalpha() and other.isalpha():
+        yield from map(chr, range(ord(one) + 1, ord(other)))
+    first, last = _LAST_PART.fullmatch(one), _LAST_PART.fullmatch(other)
+    if first and last and first["rest"] == last["rest"] and int(last["part"]) <= int(first["part"]) + _LONGEST_RANGE:
+        yield from (f"{first['rest']}{part}" for part in range(int(first["part"]) + 1, int(last["part"])))

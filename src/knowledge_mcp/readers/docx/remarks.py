@@ -1,4 +1,4 @@
-"""Remarks in a Word document: unaccepted changes and comments."""
+"""Remarks in and on a Word document: unaccepted changes, comments, and warnings of what was not read."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from knowledge_mcp.readers.shared.hidden import (
     remark,
     unaccepted_changes,
 )
+from knowledge_mcp.readers.shared.layout import unread_pictures
+from knowledge_mcp.support.wording import how_many
 
 if TYPE_CHECKING:
     from knowledge_mcp.readers.docx.package import Package
@@ -97,3 +99,17 @@ def _resolved(package: Package) -> Iterator[str]:
 def _children(package: Package, kind: str) -> Iterable[Element]:
     data = package.part(kind)
     return parse(data) if data is not None else ()
+
+
+def unread(symbols: int, pictures: int, numbers: int, figures: int) -> Iterator[str]:
+    """Yield a warning for each kind of content that was not read, by how many there are."""
+    if symbols:
+        yield f"{how_many(symbols, 'sign')} of symbol fonts unknown, shown as ▪."
+    if pictures:
+        yield unread_pictures(pictures)
+    if numbers:
+        what = how_many(numbers, "number that a field counts was", "numbers that fields count were")
+        yield f"{what} not read (AUTONUM, LISTNUM)."
+    if figures:
+        what = how_many(figures, "chart or diagram was", "charts or diagrams were")
+        yield f"{what} not read: the file has no data for them."

@@ -14,14 +14,12 @@ from knowledge_mcp.language.openings import (
     caption_label,
     caption_target,
     example_label,
-    explains_symbols,
     is_of_example,
     level_of_numbered,
     note_label,
     section_target,
     split_clause_number,
 )
-from knowledge_mcp.language.printed import is_note_of_table, touching_mark
 from knowledge_mcp.model.document import BlockKind, HeadingSource, ReferenceKind
 from knowledge_mcp.readers.docx.bookmarks import Bookmarks
 from knowledge_mcp.readers.docx.commentary import Commentary, is_boxed_commentary
@@ -37,17 +35,16 @@ from knowledge_mcp.readers.docx.inline import (
 )
 from knowledge_mcp.readers.docx.looks import Looks
 from knowledge_mcp.readers.docx.package import Element, attribute, child, value
+from knowledge_mcp.readers.docx.remarks import unread
 from knowledge_mcp.readers.docx.styles import BODY_TEXT_LEVEL, Label, Numbering, Role, Styles
 from knowledge_mcp.readers.docx.tables import TableReader, grid_rows, layout_content, take_notes
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder
 from knowledge_mcp.readers.shared.clauses import NO_TITLE_ENDS
 from knowledge_mcp.readers.shared.containers import Relation, local_name
-from knowledge_mcp.readers.shared.drawings import chart_parts, diagram_items
-from knowledge_mcp.readers.shared.layout import unread_pictures
+from knowledge_mcp.readers.shared.drawings import figure_blocks
 from knowledge_mcp.readers.shared.numbering import whole_number
-from knowledge_mcp.readers.shared.richtext import RichText, lay, table_text
+from knowledge_mcp.readers.shared.richtext import LastBlock, RichText, lay, table_text
 from knowledge_mcp.readers.shared.tables import explanations
-from knowledge_mcp.support.wording import how_many
 
 Notes = Mapping[tuple[str, str], Sequence[Element]]
 """Paragraphs of footnotes and endnotes, by kind and id."""
@@ -87,8 +84,7 @@ class DocxWalker:
         self._unfinished: Paragraph | None = None
         self._number: str | None = None
         self._commentary = Commentary()
-        self._last = ""  # the paragraph before
-        self._below_table = False  # a table, or its notes, were the last block
+        self._last = LastBlock()
         self._open: list[tuple[str | None, int]] = []
         self._unknown_symbols = self._signs_unread = self._figures_unread = 0
         self._has_styled_headings = False
@@ -128,16 +124,9 @@ class DocxWalker:
         self._settle_contents()
         self._bookmarks.resolve(self._builder)
         self._builder.leave_out(self._reader.hidden)
-        if self._unknown_symbols:
-            self._builder.warn(f"{how_many(self._unknown_symbols, 'sign')} of symbol fonts unknown, shown as ▪.")
-        if self._signs_unread:
-            self._builder.warn(unread_pictures(self._signs_unread))
-        if numbers := self._reader.fields.numbers_unread:
-            what = how_many(numbers, "number that a field counts was", "numbers that fields count were")
-            self._builder.warn(f"{what} not read (AUTONUM, LISTNUM).")
-        if self._figures_unread:
-            what = how_many(self._figures_unread, "chart or diagram was", "charts or diagrams were")
-            self._builder.warn(f"{what} not read: the file has no data for them.")
+        numbers = self._reader.fields.numbers_unread
+        for sentence in unread(self._unknown_symbols, self._signs_unread, numbers, self._figures_unread):
+            self._builder.warn(sentence)
 
     def _feed_all(self, parent: Element | None, depth: int) -> None:
         if parent is None or depth > _MAX_DEPTH:
@@ -368,15 +357,10 @@ class DocxWalker:
         for name in figures:
             relation = self._relations.get(name)
             root = self._part(relation) if relation is not None and not relation.external else None
-            items = diagram_items(root) if root is not None else []
-            title, tables = chart_parts(root) if root is not None else ("", [])
-            self._figures_unread += not (items or title or tables)
-            for level, text in items:
-                self._add_block(BlockKind.LIST_ITEM, RichText(text), marker="•", depth=level)
-            if title:
-                self._add_block(BlockKind.CAPTION, RichText(title))
-            for rows in tables:
-                self._add_block(BlockKind.TABLE, table_text([[RichText(cell) for cell in row] for row in rows]))
+            blocks = list(figure_blocks(root)) if root is not None else []
+            self._figures_unread += not blocks
+            for kind, text, level in blocks:
+                self._add_block(kind, text, marker="•" if kind is BlockKind.LIST_ITEM else "", depth=level)
 
     def _labels(self, boxes: Sequence[Element]) -> None:
         """Write the labels of a drawing as one block, one line each."""
@@ -438,8 +422,7 @@ class DocxWalker:
             return text
 
         rows = TableReader(cell_text).rows(grid)
-        texts = [] if grid.headers or not explains_symbols(self._last) else explanations(rows, of_symbols=True)
-        texts = texts or ([] if grid.headers else explanations(rows, of_symbols=False))
+        texts = [] if grid.headers else explanations(rows, of_symbols=self._last.explains)
         for text in texts:
             self._add_block(BlockKind.PARAGRAPH, text)
         if rows and not texts:
@@ -468,11 +451,9 @@ class DocxWalker:
     def _add_block(self, kind: BlockKind, text: RichText, *, marker: str = "", depth: int = 0) -> None:
         if self._code is not None:
             self._flush_code()
-        if self._below_table and kind is BlockKind.PARAGRAPH and (place := touching_mark(text.text)):
+        if place := self._last.mark_in(kind, text.text):
             text.part(place)
-        self._below_table = kind is BlockKind.TABLE or (self._below_table and is_note_of_table(text.text))
         _, pending = lay(self._builder, kind, text, marker=marker, depth=depth)
-        self._last = text.text.strip() if kind is BlockKind.PARAGRAPH else ""
         self._bookmarks.references.extend(pending)
 
     def _place(self, paragraph: Paragraph, before: int) -> None:

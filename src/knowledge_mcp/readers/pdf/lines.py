@@ -154,11 +154,9 @@ def line_of(items: Sequence[TextItem], page: int, places: Mapping[int, float]) -
         words = " ".join(_despaced(item.text).split())
         if previous is not None:
             text += _joint(previous, item, size)
-            between = x - previous.x - previous.width
-            if between > gap:
-                gap, split = between, (len(text), x)
-            if between > size:
-                gaps.append((len(text), previous.x + previous.width, x))
+            end = previous.x + previous.width
+            gap, split = (x - end, (len(text), x)) if x - end > gap else (gap, split)
+            gaps += [(len(text), end, x)] if x - end > size else []
             x0, y0, x1, y1 = min(x0, x), min(y0, y), max(x1, x + item.width), max(y1, y + item.height)
         text += words
         previous = item

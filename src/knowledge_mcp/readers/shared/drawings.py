@@ -7,8 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import TypeAlias
 
+from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.shared.containers import Element, local_name
 from knowledge_mcp.readers.shared.numbering import whole_number
+from knowledge_mcp.readers.shared.richtext import RichText, table_text
 
 MOST_LEVELS = 9
 """Levels of a diagram; PowerPoint's lists have nine."""
@@ -93,6 +95,17 @@ def chart_parts(root: Element) -> tuple[str, list[Rows]]:
         words for axis in root.iter("{*}catAx", "{*}valAx", "{*}dateAx") if (words := words_of(axis.find("{*}title")))
     ]
     return " – ".join([title, *axes] if title else axes), [rows for _, rows in tables if len(rows) > 1]
+
+
+def figure_blocks(root: Element) -> Iterator[tuple[BlockKind, RichText, int]]:
+    """Yield what a diagram or a chart says: items with their levels, a title, tables."""
+    title, tables = chart_parts(root)
+    for level, text in diagram_items(root):
+        yield BlockKind.LIST_ITEM, RichText(text), level
+    if title:
+        yield BlockKind.CAPTION, RichText(title), 0
+    for rows in tables:
+        yield BlockKind.TABLE, table_text([[RichText(cell) for cell in row] for row in rows]), 0
 
 
 def _cached(reference: Element | None) -> dict[int, str]:

@@ -23,7 +23,6 @@ from knowledge_mcp.language.openings import (
     section_target,
     split_clause_number,
 )
-from knowledge_mcp.language.printed import is_note_of_table, touching_mark
 from knowledge_mcp.language.requirements.specified import specification_items
 from knowledge_mcp.model.document import (
     BlockKind,
@@ -37,7 +36,7 @@ from knowledge_mcp.model.document import (
 )
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.shared.assembly import MOST_TEXT, DocumentBuilder, parse_document_type, proposed_id
-from knowledge_mcp.readers.shared.richtext import RichText, lay
+from knowledge_mcp.readers.shared.richtext import LastBlock, RichText, lay
 from knowledge_mcp.support.sandbox_worker import Refusal
 
 Piece: TypeAlias = dict[str, Any]
@@ -280,7 +279,7 @@ class DocumentAssembly:
         default_factory=dict[str, tuple[ReferenceKind, str]]
     )
     _pending: list[Reference] = dataclasses.field(default_factory=list[Reference])
-    _noted: bool = False  # a table, or its notes, were the last block
+    _last: LastBlock = dataclasses.field(default_factory=LastBlock)
     _waiting: list[str] = dataclasses.field(default_factory=list[str])
     _items: list[RequirementItem] = dataclasses.field(default_factory=list[RequirementItem])
     _items_by_name: list[tuple[str, RequirementItem]] = dataclasses.field(
@@ -375,8 +374,7 @@ class DocumentAssembly:
             kind, marker = _labelled(text)
         elif kind is BlockKind.CAPTION:
             marker = caption_label(text) or ""
-        part = touching_mark(text) if self._noted and kind is BlockKind.PARAGRAPH else 0
-        self._noted = kind is BlockKind.TABLE or (self._noted and is_note_of_table(text))
+        part = self._last.mark_in(kind, text)
         names = self._names_of(each)
         captioned = caption_target(marker) if kind is BlockKind.CAPTION else None
         if captioned is not None:

@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from knowledge_mcp.language.openings import explains_symbols
+from knowledge_mcp.language.printed import is_note_of_table, touching_mark
 from knowledge_mcp.model.document import BlockKind, Reference, ReferenceKind, Span
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder, normalise_text
 
@@ -209,6 +211,21 @@ def table_text(rows: list[list[RichText]]) -> RichText:
         if index == 0:
             table.add("\n|" + " --- |" * columns)
     return table
+
+
+class LastBlock:
+    """What the last block says of the next one: symbols are explained below it, or notes of a table follow it."""
+
+    def __init__(self) -> None:
+        self.explains = False
+        self._has_notes = False
+
+    def mark_in(self, kind: BlockKind, text: str) -> int:
+        """Take the next block; return the length of the mark that touches its words, if it is a note of a table."""
+        is_note = self._has_notes and kind is BlockKind.PARAGRAPH
+        self._has_notes = kind is BlockKind.TABLE or (self._has_notes and is_note_of_table(text))
+        self.explains = kind is BlockKind.PARAGRAPH and explains_symbols(text.strip())
+        return touching_mark(text) if is_note else 0
 
 
 def lay(
