@@ -243,6 +243,9 @@ def test_terms_and_definitions_on_paragraphs_by_turns_are_pairs_even_with_capita
 @pytest.mark.parametrize(
     ("printed", "term", "aliases"),
     [
+        ("force coefficient (Cf)", "force coefficient", ("Cf",)),
+        ("angle of attack / incidence (α)", "angle of attack / incidence", ("α", "angle of attack", "incidence")),
+        ("use (a)", "use (a)", ("use",)),
         ("access point (AP)", "access point", ("AP",)),
         ("integrated circuits (ICs)", "integrated circuits", ("ICs",)),
         ("accuracy (absolute)", "accuracy (absolute)", ("accuracy",)),
@@ -276,3 +279,44 @@ def test_a_run_of_words_after_an_abbreviation_is_no_expansion() -> None:
     assert (
         _found(_TERMS, _text("VCS version control system which a viewer sees and a log file keeps for later use")) == []
     )
+
+
+@pytest.mark.parametrize("kind", [BlockKind.LIST_ITEM, BlockKind.PARAGRAPH])
+@pytest.mark.parametrize("words", ["a person who is", "any of:", "a person, and"])
+def test_a_definition_that_leads_to_a_list_has_its_items(words: str, kind: BlockKind) -> None:
+    items = (Part(kind, "(a) an architect of a yard, or"), Part(kind, "(b) an engineer."))
+    behind = (_text("(See Note A-3.)"), _text("Yard means a place with sheds."), Part(kind, "(c) another list"))
+    found = _found(_TERMS, _text(f"Registered professional means {words}"), *items, *behind)
+    whole = f"{words} (a) an architect of a yard, or (b) an engineer."
+    assert [(each.term, each.text) for each in found] == [
+        ("Registered professional", whole),
+        ("Yard", "a place with sheds."),
+    ]
+
+
+def test_a_defining_sentence_that_leads_to_a_list_has_its_items() -> None:
+    found = _found(
+        _heading("Application", "2", 1),
+        _text("This rule applies in the yard. “Building” means—"),
+        Part(BlockKind.LIST_ITEM, "(a) a house;"),
+        Part(BlockKind.LIST_ITEM, "(b) a shed that has a wall."),
+        _text("“Wall” means a part that stands. It does not move."),
+        Part(BlockKind.LIST_ITEM, "(c) no part of it"),
+    )
+    assert [(each.term, each.text) for each in found] == [
+        ("Building", "(a) a house; (b) a shed that has a wall."),
+        ("Wall", "a part that stands."),
+    ]
+
+
+def test_items_that_are_entries_are_not_a_part_of_the_paragraph_above() -> None:
+    items = (Part(BlockKind.LIST_ITEM, "Cog: a wheel with teeth"), Part(BlockKind.LIST_ITEM, "Rod: a long bar"))
+    found = _found(_TERMS, _text("Terms: those that are used in the yard, which are:"), *items)
+    assert [(each.term, each.text) for each in found][-2:] == [("Cog", "a wheel with teeth"), ("Rod", "a long bar")]
+
+
+def test_clauses_about_terms_and_lines_of_units_are_no_entries() -> None:
+    about = _found(_TERMS, _heading("Non-defined terms", "3.1"), _text("They have the meanings that people give them."))
+    assert about == []
+    heading = _heading("Symbols and other abbreviations", "3.2")
+    assert _found(_TERMS, heading, _text("N newton"), _text("n/a not applicable")) == []

@@ -51,8 +51,10 @@ _TITLES: tuple[tuple[SectionRole, re.Pattern[str]], ...] = (
     (
         SectionRole.ABBREVIATIONS,
         re.compile(
-            r"(?:list of |symbols and |glossary of )?(?:abbreviations?|acronyms|abbreviated terms|initialisms)"
-            r"(?: and (?:symbols|acronyms|abbreviations|initialisms|abbreviated terms))?(?: list)?|acronym list"
+            r"(?:list of |(?:symbols and )?other |symbols and |glossary of )?"
+            r"(?:abbreviations?|acronyms|abbreviated terms|initialisms)(?: of (?:proper )?names)?"
+            r"(?: and (?:symbols|acronyms|abbreviations|initialisms|abbreviated terms))?(?: list)?"
+            r"|acronym list"
             r"|(?:(?:symbole|formelzeichen|akronyme) und )?abkürzung(?:en|sverzeichnis)(?: und (?:symbole|akronyme))?"
             r"|(?:liste des )?(?:symboles et )?(?:abréviations|sigles)"
             r"(?: et (?:symboles|sigles|acronymes|abréviations))?"

@@ -22,6 +22,7 @@ from knowledge_mcp.language.glossary.entries import (
     without_pointers,
 )
 from knowledge_mcp.language.glossary.terms import entry_number, looks_like_sentence, read_entry
+from knowledge_mcp.language.openings import opening_of
 from knowledge_mcp.language.sentences import cell_texts, sentence_spans
 from knowledge_mcp.model.chunk import Definition
 from knowledge_mcp.model.document import Block, BlockKind, Document, Span
@@ -29,6 +30,7 @@ from knowledge_mcp.support.checkpoints import check_each
 
 _PROSE = frozenset({BlockKind.PARAGRAPH, BlockKind.LIST_ITEM})
 _NOTES = frozenset({BlockKind.NOTE, BlockKind.EXAMPLE})
+_OPEN_ENDS = (":", ",", "—", "–")
 _QUOTED_TERM = (
     r"(?:(?:“|«\s?)(?P<curly>[^”»\n]{2,60}?)(?:”|\s?»)|„(?P<low>[^“”\n]{2,60})[“”]"
     r"|(?<!\w)\"(?P<straight>[^\"\n]{2,60})\"|(?<!\w)['‘](?P<single>[^'‘’\n]{2,60})['’](?!\w)|\*\*(?P<bold>[^*\n]{2,60})\*\*)"
@@ -40,7 +42,7 @@ _MEANS = re.compile(
     r"(?:(?:terms?|terme|término|Begriff|Ausdruck|words?|expression|phrase)\s+)?)?"
     rf"{_QUOTED_TERM}(?:\s+\([^)]{{2,60}}\))?,?\s+"
     r"(?:means|refers\s+to|denotes|is\s+defined\s+as|are\s+defined\s+as|shall\s+mean|stands\s+for|bezeichnet|bedeutet"
-    r"|désigne|signifie|s['’]entend\s+de|significa|designa|se\s+refiere\s+a)\s+(?P<text>\S)"
+    r"|désigne|signifie|s['’]entend\s+de|significa|designa|se\s+refiere\s+a)(?:\s+|\s?[:—–]\s*)(?P<text>[^\s:—–])"
 )
 _DEFINED_AS = re.compile(
     r"\W{0,3}(?:An?|The)\s+(?P<plain>(?!.{0,50}\b(?:that|which|or)\b.{0,50}\bdefined)[A-Za-z][\w /-]{2,50}?)\s+(?:is"
@@ -79,6 +81,8 @@ _ELSEWHERE = re.compile(
     re.IGNORECASE,
 )
 """Openings of text that is not a meaning: a reference, or the sentence that introduces terms."""
+_ABOUT_TERMS = re.compile(r"(?:(?:non-?|un)?defined\s+)?(?:terms?|words?)(?:\s+and\s+\w+)?", re.IGNORECASE)
+"""Titles of clauses about terms: "Non-defined terms", "Words and phrases"."""
 _PAIRED_TERM = re.compile(r"[^\W_][^\n.:;!?]{1,70}\Z")
 _PAGES = re.compile(r",\s?\d{1,4}(?:[–-]\d{1,4})?\Z")
 """The end of an index entry."""
@@ -146,10 +150,23 @@ class _Finder:
                     taken = position + 1
                     yield with_notes(pair, self._behind(blocks, position + 2))
                 elif position > taken:
-                    found = list(self._block(block, role, stopped))
+                    items = self._items(blocks, position)
+                    until = items[-1].span.end if items else block.span.end
+                    found = list(self._block(block, role, stopped, until))
+                    if found and found[-1].span.end == until:
+                        taken = position + len(items)
                     if role is SectionRole.DEFINITIONS and len(found) == 1 and block.kind in _PROSE:
-                        found = [with_notes(found[0], self._behind(blocks, position + 1))]
+                        found = [with_notes(found[0], self._behind(blocks, position + 1 + len(items)))]
                     yield from found
+
+    def _items(self, blocks: Sequence[Block], position: int) -> list[Block]:
+        """List the items that complete an unfinished paragraph: "a unit that is", "one of the following:"."""
+        words = blocks[position].span.of(self.text).rstrip()
+        is_open = words[-1:].isalnum() or words.endswith(_OPEN_ENDS)
+        if blocks[position].kind is not BlockKind.PARAGRAPH or not is_open:
+            return []
+        items = list(takewhile(self._is_item, blocks[position + 1 :]))
+        return [] if any(self._entry(each, each.span.end) for each in items) else items
 
     def _behind(self, blocks: Sequence[Block], start: int) -> list[str]:
         """List the notes, examples and source that follow an entry, up to the first other block."""
@@ -160,6 +177,11 @@ class _Finder:
                 break
             behind.append(words)
         return behind
+
+    def _is_item(self, block: Block) -> bool:
+        """Return whether a block is an item of a list; word processors have typed markers in plain paragraphs."""
+        opening = opening_of(block.span.of(self.text)) if block.kind is BlockKind.PARAGRAPH else None
+        return block.kind is BlockKind.LIST_ITEM or (opening is not None and opening.kind is BlockKind.LIST_ITEM)
 
     def _headed_entry(self, section: int | None, blocks: list[Block]) -> Definition | None:
         """Read "3.1.4 term" as a heading with the definition below it; None if the section is not an entry."""
@@ -182,7 +204,7 @@ class _Finder:
         rest = ""
         if ": " in title:
             title, _, rest = title.partition(": ")
-        if title.lower() in _GENERIC or title.endswith("."):
+        if title.lower() in _GENERIC or title.endswith(".") or _ABOUT_TERMS.fullmatch(title):
             return None
         if not rest and numbered and node.number is not None:
             made = self._printed_entry(node.number, body, begin, title)
@@ -202,7 +224,7 @@ class _Finder:
     def _hold_entries(self, body: Sequence[Block]) -> bool:
         """Return whether each of several paragraphs is an entry, so that the heading above names their subject."""
         paragraphs = [block for block in body if block.kind is BlockKind.PARAGRAPH]
-        return len(paragraphs) > 1 and all(self._entry(block) is not None for block in paragraphs)
+        return len(paragraphs) > 1 and all(self._entry(block, block.span.end) is not None for block in paragraphs)
 
     def _printed_entry(self, number: str, body: Sequence[Block], begin: int, first: str = "") -> Definition | None:
         """Read the blocks below an entry's number, or below its number and first term, as terms clauses print them."""
@@ -258,19 +280,21 @@ class _Finder:
             or not _is_term(term, False)
             or not words[:1].islower()
             or len(words.split()) < 3
+            or expansion_fits(*term.partition(" ")[::2])
         ):
             return None
         span = Span(block.span.start, after.span.end)
         return make_definition(term, words, span, self.facts.clause_number(block.section))
 
-    def _block(self, block: Block, role: SectionRole, stopped: bool) -> Iterator[Definition]:
+    def _block(self, block: Block, role: SectionRole, stopped: bool, until: int) -> Iterator[Definition]:
+        """Read the entries of a block; an unfinished one ends at `until`."""
         if block.kind is BlockKind.TABLE:
             yield from self._table(block, role)
         elif role is SectionRole.ABBREVIATIONS and block.kind in _PROSE:
             yield from self._abbreviations(block)
         elif block.kind in _PROSE:
             if role is SectionRole.DEFINITIONS:
-                entry = self._entry(block) or (self._stopped(block) if stopped else None)
+                entry = self._entry(block, until) or (self._stopped(block) if stopped else None)
                 if entry is not None:
                     yield entry
                     return
@@ -278,15 +302,15 @@ class _Finder:
                 if lines:
                     yield from lines
                     return
-            yield from self._sentences(block, role)
+            yield from self._sentences(block, until)
 
-    def _entry(self, block: Block) -> Definition | None:
-        """Read one paragraph or list item of a terms clause as an entry."""
-        start, end = block.span.start, block.span.end
+    def _entry(self, block: Block, end: int) -> Definition | None:
+        """Read one paragraph or list item of a terms clause as an entry that ends at `end`."""
+        start = block.span.start
         numbered = _NUMBER_LINE.match(self.text, start, end)
         if numbered is not None:
             words = self.text[numbered.start("text") : end]
-            return make_definition(numbered.group("term"), words, block.span, numbered.group("number"))
+            return make_definition(numbered.group("term"), words, Span(start, end), numbered.group("number"))
         match = _ENTRY.match(self.text, start, end)
         if match is None:
             return None
@@ -295,8 +319,8 @@ class _Finder:
         if not _is_term(term, marked) or (not marked and not self._opens_entry(match, term)):
             return None
         number = match.group("number") or self.facts.clause_number(block.section)
-        words = re.sub(r"^means\s+", "", self.text[match.start("text") : end])
-        return make_definition(term, words, block.span, number)
+        words = re.sub(r"^means(?:\s+|\s?[:—–]\s*)", "", self.text[match.start("text") : end])
+        return make_definition(term, words, Span(start, end), number)
 
     def _are_stopped(self, blocks: Sequence[Block]) -> bool:
         """Return whether a section puts a full stop between each term and its definition."""
@@ -362,8 +386,8 @@ class _Finder:
                     yield make_definition(term, words, span, number, expansion=spells)
             position += len(line) + 1
 
-    def _sentences(self, block: Block, role: SectionRole) -> Iterator[Definition]:
-        """Find defining sentences in running text."""
+    def _sentences(self, block: Block, until: int) -> Iterator[Definition]:
+        """Find defining sentences in running text; an unfinished one ends at `until`."""
         words = block.span.of(self.text)
         if not re.search(
             r"\b(?:means|refers|denotes|defined|mean|stands|bezeichnet|bedeutet|désigne|signifie|entend|significa|designa|refiere)\b",
@@ -372,14 +396,15 @@ class _Finder:
             return
         number = self.facts.clause_number(block.section)
         for span in sentence_spans(self.text, block.span.start, block.span.end):
-            match = _MEANS.match(self.text, span.start, span.end)
+            end = until if span.end == block.span.end else span.end
+            match = _MEANS.match(self.text, span.start, end)
             if match is not None:
                 term = next(match[name] for name in _QUOTED_GROUPS if match[name])
             else:
-                match = _DEFINED_AS.match(self.text, span.start, span.end)
+                match = _DEFINED_AS.match(self.text, span.start, end)
                 term = match.group("plain") if match is not None else ""
             if match is not None and _is_term(term, True) and len(term.split()) <= 6:
-                yield make_definition(term, self.text[match.start("text") : span.end], span, number)
+                yield make_definition(term, self.text[match.start("text") : end], Span(span.start, end), number)
 
 
 def _stands_alone(words: str) -> bool:

@@ -24,6 +24,8 @@ _LABEL_ALONE = re.compile(
     re.IGNORECASE,
 )
 _PARENTHESIS = re.compile(r"(?:(?<!\s)\s++)?\((?P<inner>[^()]{1,60})\)\s*+\Z")
+_SYMBOL = re.compile(r"(?<=[^\W\d_]{3})\s\((?P<symbol>[A-ZΑ-Ωα-ω][a-z\d]{0,2}|[a-z]\d)\)\Z")
+"""The symbol of a quantity after its name: "Force coefficient (Cf)"."""
 _ALSO = re.compile(
     r"(?:,|(?<![\s,]))\s*+\(?\b(?:also\s+(?:called|known\s+as|referred\s+to\s+as)|admitted(?:\s+term)?:?|synonyms?:?|abbreviated(?:\s+as)?|aka|a\.k\.a\.)\s+"
     r"(?P<other>[^);]+)\)?",
@@ -47,6 +49,12 @@ def split_term(printed: str) -> tuple[str, tuple[str, ...]]:
     first, *others = [part.strip() for part in words.split(";")]
     words = first
     aliases = [*others, *aliases]
+    symbol = _SYMBOL.search(words)
+    if symbol is not None:
+        aliases.append(symbol["symbol"])
+        words = words[: symbol.start()]
+    if " / " in words:
+        aliases.extend(part.strip() for part in words.split(" / "))
     bracket = _PARENTHESIS.search(words)
     if bracket is not None and bracket.start() > 0:
         inner, before = bracket.group("inner").strip(), words[: bracket.start()].strip()
