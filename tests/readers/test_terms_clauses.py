@@ -257,3 +257,11 @@ def test_small_words_that_are_codes_too_do_not_end_a_definition() -> None:
     text = "# 3 Terms and definitions\n\n## 3.1\n\nlog\n\nrecord that lists:\n\nno more than the events\n"
     (found,) = find_definitions(_markdown(text))
     assert found.text == "record that lists: no more than the events"
+
+
+def test_run_in_terms_are_entries_after_a_number_that_is_missing_or_names_a_sign() -> None:
+    words = {"3.1": "gauge", "3.2": "·", "3.3": "valve", "3.6": "ledger", "3.7": "relay"}
+    text = "# A document\n\n## 3 Definitions\n\n"
+    text += "\n\n".join(f"**{number} {term}:** A thing that {term}s are made of." for number, term in words.items())
+    found = {each.clause_number: each.term for each in find_definitions(_markdown(text))}
+    assert found == {number: term for number, term in words.items() if term != "·"}

@@ -407,7 +407,9 @@ class ClauseFinder:
         above = self._open[-1][0] if self._open else ()
         if found is None or found.cut == len(block.span):
             return None
-        return found if above in {found.key[:-1], (*found.key[:-1], found.key[-1] - 1)} else None
+        *parents, last = found.key
+        is_first, is_later = above == tuple(parents), above[:-1] == tuple(parents) and above[-1:] < (last,)
+        return found if is_first or is_later else None
 
     def _untitled(self, block: Block) -> _Found | None:
         """Read a number that continues the numbering, before text or alone."""
