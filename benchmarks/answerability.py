@@ -43,8 +43,9 @@ from knowledge_mcp.model.query import Filter, Hit, LegResults, SearchQuery
 from knowledge_mcp.ports import Collection as StoreCollection
 from knowledge_mcp.ports import Store
 from knowledge_mcp.settings import Settings, load_settings
+from knowledge_mcp.sources.files import FileSource
 from knowledge_mcp.surfaces.answers import in_words
-from knowledge_mcp.wiring import build_base, build_knowledge, build_source
+from knowledge_mcp.wiring import build_base, build_knowledge
 from tests.growth.counting import WrappedHandle
 
 DEFAULT_SETS = (
@@ -125,7 +126,7 @@ def opened(chosen: EvalSet, work: Path) -> Generator[Base]:
     work.mkdir(parents=True, exist_ok=True)
     settings: Settings = load_settings(environ=environment(work)).model_copy(update={"collection": "evaluation"})
     knowledge = build_knowledge(settings)
-    files = None if chosen.files is None else build_source(chosen.files.absolute(), patterns=chosen.patterns)
+    files = None if chosen.files is None else FileSource(chosen.files.absolute(), patterns=chosen.patterns)
     ingest_set(knowledge, chosen, files, tell_nobody)
     knowledge.close()
     base = build_base(settings)

@@ -35,10 +35,11 @@ from knowledge_mcp.evals.judging import fits, names_of
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.settings import load_settings
+from knowledge_mcp.sources.files import FileSource
 from knowledge_mcp.surfaces.answers import compact, shorten
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.standards import SURFACE
-from knowledge_mcp.wiring import build_knowledge, build_source
+from knowledge_mcp.wiring import build_knowledge
 
 DEFAULT_SETS = ("qa/financebench", "docs")
 KINDS = ("pdf", "docx", "md")
@@ -155,7 +156,7 @@ def measure(folder: Path, work: Path, drafts: int, tokens: RemoteTokenizer) -> d
     knowledge = build_knowledge(settings)
     try:
         for place in places_of(chosen):
-            source = None if place is None else build_source(place.absolute(), patterns=chosen.patterns)
+            source = None if place is None else FileSource(place.absolute(), patterns=chosen.patterns)
             ingest_set(knowledge, chosen, source, tell_nobody)
         if not chosen.questions:
             made = [each for each in draft_questions(knowledge, per_kind=drafts) if each.quote]

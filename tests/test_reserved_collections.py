@@ -13,7 +13,7 @@ from knowledge_mcp.settings import load_settings
 
 
 @pytest.mark.parametrize(
-    "name", ["se_knowledge_base", "se_knowledge_base.old-20261122", "application_docs", "document_registry", "repo_one"]
+    "name", ["se_knowledge_base.old-20261122", "application_docs", "document_registry", "repo_one"]
 )
 def test_collections_of_other_surfaces_are_neither_read_nor_filled_nor_dropped(tmp_path: Path, name: str) -> None:
     library = wiring.build_library(load_settings(environ={"DATA_PATH": str(tmp_path)}, folder=tmp_path, surface="rag"))
@@ -33,7 +33,7 @@ def test_both_servers_show_what_knowledge_ingest_filled_and_nobody_changes_it_th
     tmp_path: Path, is_service: bool
 ) -> None:
     settings = load_settings(environ={"DATA_PATH": str(tmp_path)}, folder=tmp_path, surface="rag")
-    made = wiring.build_library(settings, with_shelf=True) if is_service else None
+    made = wiring.build_library(settings) if is_service else None
     library = made or wiring.build_service(settings, surface="rag")
     try:
         with pytest.raises(NotFoundError):

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     )
     from knowledge_mcp.ranking.linking import EvidenceFinder, Linker
     from knowledge_mcp.readers.shared.passwords import Passwords
-    from knowledge_mcp.sources.files import FileSource
     from knowledge_mcp.sources.synced.folders import OtherSources
     from knowledge_mcp.sources.synced.registered import SourceList
     from knowledge_mcp.stores.shared.index_memory import IndexMemory
@@ -239,15 +238,16 @@ def build_readers(
 
 
 def build_library(
-    settings: Settings, *, start: Start | None = None, roots: Sequence[Path] | None = (), with_shelf: bool = False
+    settings: Settings, *, start: Start | None = None, roots: Sequence[Path] | None = ()
 ) -> SharedLibrary:
     """Build the library in this process; errors as for `build_base`.
+
+    The collection that `knowledge-ingest` fills is shown and searched too.
 
     Args:
         settings: what was read.
         start: as for `build_base`.
         roots: folders below which the originals of documents may be opened; None for all.
-        with_shelf: whether the collection filled by `knowledge-ingest` is also shown and searched.
     """
     from knowledge_mcp.engine.ingest.plan import Pipeline
     from knowledge_mcp.engine.library.service import LibraryService
@@ -277,7 +277,7 @@ def build_library(
         web_fetcher(settings),
         folder=settings.data_folder,
         is_reserved=lambda name: name in reserved or is_inner(settings, name),
-        shelf=settings.collection if with_shelf else "",
+        shelf=settings.collection,
         roots=roots,
         drawer=readers["application/pdf"],
         holds_against=run_review,
@@ -307,7 +307,7 @@ def build_service(
     if surface == "convert":
         return build_conversion(settings, roots)
     if surface == "rag" and settings.rag_api_url is None:
-        return build_library(settings, start=start, with_shelf=True)
+        return build_library(settings, start=start)
     from knowledge_mcp.remote import client, knowledge
 
     if surface == "rag":
@@ -534,16 +534,3 @@ def build_synced(settings: Settings, spec: SourceSpec) -> SyncedSource:
     make = registry.load(registry.SYNCED_SOURCES[spec.kind.value])
     source: SyncedSource = make(spec, settings, list_sources(settings), network_environment())
     return source
-
-
-def build_source(
-    path: Path, *, recursive: bool = True, patterns: Sequence[str] | None = None, own_data: Path | None = None
-) -> FileSource:
-    """Find the files to ingest below a path (None: every document), or the one file that it names.
-
-    Args:
-        own_data: as for `FileSource`.
-    """
-    from knowledge_mcp.sources.files import FileSource
-
-    return FileSource(path, recursive=recursive, patterns=patterns, own_data=own_data)

@@ -1,9 +1,9 @@
 """The real commands over a knowledge base in memory: `python -m tests.cli.stand_in COMMAND [ARGUMENT…]`.
 
-Only the composition root is replaced. What the files say decides what happens to them: `BROKEN` at the start makes a
-file unreadable, `LOCKED` one that needs a password; `SECRET` is opened by the password "sesame", if someone is asked;
-`FAILS` stops the run at chunk 500 of 1000, `REFUSED` with a refused key, `UNREACHABLE` without a store, `CRASHES` with
-a defect; `HANGS` waits for Ctrl-C.
+Only the composition root and the source of files are replaced. What the files say decides what happens to them:
+`BROKEN` at the start makes a file unreadable, `LOCKED` one that needs a password; `SECRET` is opened by the password
+"sesame", if someone is asked; `FAILS` stops the run at chunk 500 of 1000, `REFUSED` with a refused key, `UNREACHABLE`
+without a store, `CRASHES` with a defect; `HANGS` waits for Ctrl-C.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from knowledge_mcp import wiring
+from knowledge_mcp.cli import ingest
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import AuthError, ConnectionFailedError, KnowledgeError, QuotaExceededError
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport, SkippedFile
@@ -148,10 +149,10 @@ def _try_start(settings: Settings, *, surfaces: Sequence[str] = ("standards",)) 
 
 
 def take_over(put: Callable[[object, str, object], None]) -> None:
-    """Put the stand-ins in place of what the composition root builds."""
+    """Put the stand-ins in place of what the composition root builds, and of what finds files."""
     put(wiring, "build_knowledge", _knowledge)
     put(wiring, "build_local", _knowledge)
-    put(wiring, "build_source", _source)
+    put(ingest, "FileSource", _source)
     put(wiring, "try_start", _try_start)
 
 
@@ -165,9 +166,7 @@ def main() -> None:
 
         sys.exit(serve(arguments))
     if command == "knowledge-ingest":
-        from knowledge_mcp.cli.ingest import main as ingest
-
-        ingest()
+        ingest.main()
     from knowledge_mcp.cli.knowledge.main import main as admin
 
     admin()

@@ -16,10 +16,11 @@ from knowledge_mcp.model.errors import ErrorCode
 from knowledge_mcp.model.ingest import IngestOptions
 from knowledge_mcp.ports import Knowledge, MarkedPages
 from knowledge_mcp.settings import load_settings
+from knowledge_mcp.sources.files import FileSource
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from knowledge_mcp.transports.mcp.listing import VIEW
 from knowledge_mcp.transports.mcp.server import build_server
-from knowledge_mcp.wiring import build_knowledge, build_source
+from knowledge_mcp.wiring import build_knowledge
 from tests.fakes.knowledge import FakeKnowledge
 from tests.readers.pdf_files import standard
 
@@ -40,7 +41,7 @@ def knowledge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Knowledge:
     (tmp_path / "files" / "standard.pdf").write_bytes(standard(bookmarks=True))
     environ = {"DATA_PATH": str(tmp_path / "data"), "EMBEDDING_PROVIDER": "local"}
     made = build_knowledge(load_settings(environ=environ, folder=tmp_path), roots=(tmp_path,))
-    report = made.ingest(build_source(tmp_path / "files", patterns=("*.pdf",)), IngestOptions())
+    report = made.ingest(FileSource(tmp_path / "files", patterns=("*.pdf",)), IngestOptions())
     assert len(report.documents) == 1
     return made
 

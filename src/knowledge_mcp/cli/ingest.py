@@ -44,7 +44,7 @@ from knowledge_mcp.model.ingest import (
     SkippedFile,
 )
 from knowledge_mcp.model.rights import ALLOWED, allowed_label
-from knowledge_mcp.sources.files import FileSources, LabelledSource
+from knowledge_mcp.sources.files import FileSource, FileSources, LabelledSource
 from knowledge_mcp.support.wording import how_many, list_first
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ class IngestRun:
         self._progress = ingest_progress(verbose=self._choices.verbose, dry_run=self._choices.dry_run)
         files = FileSources(
             [
-                wiring.build_source(
+                FileSource(
                     each.absolute(),
                     recursive=self._choices.recursive,
                     patterns=self._choices.patterns,

@@ -367,9 +367,10 @@ def _reranker(settings: Settings) -> str:
 
 
 def _ingest(knowledge: Knowledge, chosen: EvalSet, bar: WorkBar, *, max_cost: float | None = None) -> IngestReport:
-    from knowledge_mcp import evals, wiring
+    from knowledge_mcp import evals
+    from knowledge_mcp.sources.files import FileSource
 
-    files = None if chosen.files is None else wiring.build_source(chosen.files.absolute(), patterns=chosen.patterns)
+    files = None if chosen.files is None else FileSource(chosen.files.absolute(), patterns=chosen.patterns)
 
     def show(step: str, done: int, total: int) -> None:
         (bar.show if step.startswith("Reading") else bar.step)(step, done, total)

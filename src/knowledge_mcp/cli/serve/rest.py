@@ -219,7 +219,7 @@ def _build(
     # A file is drawn only while its bytes are those whose text is served anyway: alone on this machine, wherever it is.
     is_alone = is_loopback(address[0]) and not keys.required and settings.oauth_issuer is None
     drawn = allowed_folders(settings, unset=None if is_alone else ())
-    library = KnowledgeProvider(lambda: wiring.build_library(settings, start=start, roots=drawn, with_shelf=True))
+    library = KnowledgeProvider(lambda: wiring.build_library(settings, start=start, roots=drawn))
     providers = KnowledgeProviders(
         lambda name: wiring.build_local(settings, surface=name, start=start, roots=roots), engines
     )
