@@ -137,7 +137,7 @@ def test_plain_progress_has_the_specified_line_and_more_when_verbose(capsys: pyt
         progress = LineProgress(verbose=verbose)
         for event in events:
             progress.show(event)
-        progress.close()
+        progress.pause()
         return capsys.readouterr().err.splitlines()
 
     brief, whole = shown(verbose=False), shown(verbose=True)

@@ -178,7 +178,7 @@ class IngestRun:
             _logger.debug("ingest failed", exc_info=True)
             return self._report_failure(InternalError(f"Ingestion failed. {reason_of(exc)}"))
         finally:
-            self._progress.close()
+            self._progress.pause()
         return self._finish(report, settings)
 
     def _ingest(self, settings: Settings) -> IngestReport:
@@ -308,7 +308,7 @@ class IngestRun:
         return code
 
     def _report_failure(self, error: KnowledgeError) -> ExitCode:
-        self._progress.close()
+        self._progress.pause()
         self._report_failures()
         print_failure(error, verbose=self._choices.verbose)
         code = exit_code_of(error, ExitCode.FAILURE if self._tally.stored else ExitCode.NOTHING_DONE)
@@ -336,7 +336,7 @@ class IngestRun:
             notify("Re-run with --force after resolving the issue to replace partial ingestion.")
 
     def _report_interrupt(self) -> ExitCode:
-        self._progress.close()
+        self._progress.pause()
         notify(
             f"Interrupted. Documents stored: {len(self._tally.stored)}. Run the same command again to ingest the rest."
         )

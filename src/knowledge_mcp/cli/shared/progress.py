@@ -147,9 +147,6 @@ class LineProgress:
     def pause(self) -> None:
         """Do nothing: lines do not block the terminal."""
 
-    def close(self) -> None:
-        """Do nothing: lines do not block the terminal."""
-
 
 def bars(console: Console, unit: Unit = "count") -> Bars:
     """Create the bars of all commands: text, bar, amount in a unit, time; removed at the end."""
@@ -225,18 +222,14 @@ class BarProgress:
         )
 
     def pause(self) -> None:
-        """Remove the bars from the terminal."""
+        """Remove the bars from the terminal until the next event."""
         if self._running:
             self._bars.stop()
             self._running = False
 
-    def close(self) -> None:
-        """Remove the bars from the terminal."""
-        self.pause()
-
 
 ProgressBars = LineProgress | BarProgress
-"""Shows events; `pause` frees the terminal for a question until the next event."""
+"""Shows events; `pause` frees the terminal: at the end, or for a question until the next event."""
 
 
 def ingest_progress(*, verbose: bool, dry_run: bool = False) -> ProgressBars:

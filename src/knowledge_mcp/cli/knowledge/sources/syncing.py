@@ -139,13 +139,13 @@ class Syncing:
                 self.listed.note(name, state)
             return Synced(SourceStatus(before.spec, state), error=error)
         except KeyboardInterrupt:
-            progress.close()
+            progress.pause()
             notify(
                 f"{name}: the sync did not finish. Stored documents are kept, and the next sync continues from there."
             )
             raise
         finally:
-            progress.close()
+            progress.pause()
         state = _state_after(before.state, report)
         self.listed.note(name, state)
         return Synced(SourceStatus(before.spec, state), report, left_out=left_out)
