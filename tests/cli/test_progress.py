@@ -30,4 +30,4 @@ def test_the_files_bar_says_what_is_done_and_moves(dry_run: bool, last: IngestEv
         bars.show(IngestEvent(last, name))
         (task, _) = vars(bars)["_bars"].tasks
         assert (task.description, task.completed, task.total) == (said, number, len(files))
-    bars.close()
+    bars.pause()

@@ -9,7 +9,7 @@ import pytest
 
 from knowledge_mcp.engine.search import search
 from knowledge_mcp.engine.search.requirements import requirements
-from knowledge_mcp.engine.search.search import other_words, with_other_words
+from knowledge_mcp.engine.search.search import added_synonyms, with_synonyms
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.lexical.synonyms import SynonymList
 from knowledge_mcp.model.chunk import Vector
@@ -86,8 +86,8 @@ def test_a_phrase_that_few_of_many_passages_say_counts_as_unused(tmp_path: Path)
     world.write("many.md", f"# Valves\n\n{sections}\n\n## 600 Accumulator\n\nThe accumulator is charged.\n")
     world.ingest()
     reworded(world)
-    assert other_words(world.base, SearchQuery("accumulator")) == ("battery",)
-    assert other_words(world.base, SearchQuery("accumulator", filter=Equals("document_id", "many"))) == ()
+    assert added_synonyms(world.base, SearchQuery("accumulator")) == ("battery",)
+    assert added_synonyms(world.base, SearchQuery("accumulator", filter=Equals("document_id", "many"))) == ()
 
 
 def test_under_a_filter_only_what_it_leaves_counts(world: World) -> None:
@@ -95,8 +95,8 @@ def test_under_a_filter_only_what_it_leaves_counts(world: World) -> None:
     (pumps,) = (each for each in found if "pump" in each)
     (valves,) = found - {pumps}
     query = SearchQuery("the duty pump")
-    assert other_words(world.base, dataclasses.replace(query, filter=Equals("document_id", pumps))) == ()
-    assert other_words(world.base, dataclasses.replace(query, filter=Equals("document_id", valves))) == (
+    assert added_synonyms(world.base, dataclasses.replace(query, filter=Equals("document_id", pumps))) == ()
+    assert added_synonyms(world.base, dataclasses.replace(query, filter=Equals("document_id", valves))) == (
         "working pump",
     )
 
@@ -104,16 +104,16 @@ def test_under_a_filter_only_what_it_leaves_counts(world: World) -> None:
 def test_phrases_come_once_in_the_order_of_the_question_and_not_without_end(world: World) -> None:
     many = ", ".join(f"word{n}" for n in range(40))
     reworded(world, f"blackout => outage, battery\naccumulator => battery, cell\nfault => {many}\n")
-    assert other_words(world.base, SearchQuery("accumulator at a blackout")) == ("battery", "cell", "outage")
-    assert len(other_words(world.base, SearchQuery("a fault"))) == 16
+    assert added_synonyms(world.base, SearchQuery("accumulator at a blackout")) == ("battery", "cell", "outage")
+    assert len(added_synonyms(world.base, SearchQuery("a fault"))) == 16
     reworded(world, "".join(f"said{n} => other{n}\n" for n in range(20)))
     question = " ".join(f"said{n}" for n in range(20))
-    assert other_words(world.base, SearchQuery(question)) == tuple(f"other{n}" for n in range(8))
+    assert added_synonyms(world.base, SearchQuery(question)) == tuple(f"other{n}" for n in range(8))
 
 
 def test_both_legs_are_asked_for_the_question_and_the_other_words() -> None:
-    assert with_other_words("a blackout", ()) == "a blackout"
-    assert with_other_words("a blackout", ("outage", "power cut")) == "a blackout\noutage\npower cut"
+    assert with_synonyms("a blackout", ()) == "a blackout"
+    assert with_synonyms("a blackout", ("outage", "power cut")) == "a blackout\noutage\npower cut"
 
 
 class Mute(OverriddenStore):
@@ -137,10 +137,10 @@ def test_where_nobody_knows_what_the_documents_use_nothing_is_added(world: World
     mute = Mute(fails=fails)
     mute.create_collection(world.base.collection, world.base.embedder.space)
     base = dataclasses.replace(world.base, store=mute)
-    assert other_words(base, SearchQuery("a blackout")) == ()
+    assert added_synonyms(base, SearchQuery("a blackout")) == ()
 
 
 def test_without_a_list_nothing_is_asked_of_the_store(world: World) -> None:
     mute = Mute(fails=True)
     base = dataclasses.replace(world.base, store=mute, synonyms=None)
-    assert other_words(base, SearchQuery("a blackout")) == ()
+    assert added_synonyms(base, SearchQuery("a blackout")) == ()

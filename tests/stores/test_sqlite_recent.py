@@ -110,7 +110,7 @@ def test_hits_are_the_same_where_frequent_terms_are_looked_up_only_for_some(
 
 
 def test_values_are_those_of_the_slots_that_are_asked_for() -> None:
-    recent = view._Recent(np.float32, 3, 2)  # pyright: ignore[reportPrivateUsage]
+    recent = view._RecentValues(np.float32, 3, 2)  # pyright: ignore[reportPrivateUsage]
     asked: list[list[int]] = []
 
     def read(slots: np.ndarray[tuple[int], np.dtype[np.int64]]) -> np.ndarray[tuple[int, int], np.dtype[np.float32]]:
@@ -123,7 +123,7 @@ def test_values_are_those_of_the_slots_that_are_asked_for() -> None:
 
 
 def test_many_threads_get_the_values_of_their_own_slots() -> None:
-    recent = view._Recent(np.float32, 3, 2)  # pyright: ignore[reportPrivateUsage]
+    recent = view._RecentValues(np.float32, 3, 2)  # pyright: ignore[reportPrivateUsage]
     wrong: list[int] = []
 
     def ask(seed: int) -> None:

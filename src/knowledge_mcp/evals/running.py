@@ -94,7 +94,7 @@ class QuestionOptions:
         return SearchQuery(text=question, limit=limit, mode=self.mode, weight=self.weight)
 
 
-class _Listed:
+class _ListedItems:
     """A source of existing items."""
 
     def __init__(self, items: Sequence[SourceItem]) -> None:
@@ -114,7 +114,7 @@ def ingest_set(
         InvalidInputError: no document could be ingested.
         KnowledgeError: as in `Knowledge.ingest`.
     """
-    source: Source = files if files is not None else _Listed(chosen.documents)
+    source: Source = files if files is not None else _ListedItems(chosen.documents)
     stored = 0
 
     def note(event: IngestEvent) -> None:

@@ -121,7 +121,7 @@ def network_environment() -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Raw:
+class _RawValue:
     value: str | tuple[str, ...]
     origin: str
     folder: Path
@@ -175,7 +175,7 @@ def read_settings(
         _from_env_file(env_file, environment, table, problems),
         _from_config(config, environment, table, here, problems),
     ]
-    raw: dict[str, _Raw] = {}
+    raw: dict[str, _RawValue] = {}
     for layer in reversed(layers):
         raw.update(layer)
     found = {field for field, value in raw.items() if layers[1].get(field) is value}
@@ -219,21 +219,23 @@ def find_env_file(folder: Path) -> Path | None:
     return None
 
 
-def _from_names(values: Mapping[str, str], table: tuple[Variable, ...], origin: str, folder: Path) -> dict[str, _Raw]:
-    found: dict[str, _Raw] = {}
+def _from_names(
+    values: Mapping[str, str], table: tuple[Variable, ...], origin: str, folder: Path
+) -> dict[str, _RawValue]:
+    found: dict[str, _RawValue] = {}
     for variable in table:
         for name in (variable.name, *variable.older):
             value = values.get(name, "").strip()
             if value:
                 source = origin if name == variable.name else f"{origin} ({name})"
-                found[variable.field] = _Raw(value, source, folder)
+                found[variable.field] = _RawValue(value, source, folder)
                 break
     return found
 
 
 def _from_env_file(
     path: Path | None, environment: Mapping[str, str], table: tuple[Variable, ...], problems: list[str]
-) -> dict[str, _Raw]:
+) -> dict[str, _RawValue]:
     if path is None:
         return {}
     from dotenv import dotenv_values
@@ -262,13 +264,13 @@ def _from_env_file(
 
 def _from_config(
     path: Path | None, environment: Mapping[str, str], table: tuple[Variable, ...], folder: Path, problems: list[str]
-) -> dict[str, _Raw]:
+) -> dict[str, _RawValue]:
     if path is None:
         return {}
     content = _parse(path, problems)
     by_key = {variable.config: variable for variable in table if variable.config}
     by_key.update({name: variable for variable in table for name in (variable.name, *variable.older)})
-    found: dict[str, _Raw] = {}
+    found: dict[str, _RawValue] = {}
     for key, value in _leaves(content):
         variable = by_key.get(key)
         if variable is None:
@@ -281,11 +283,11 @@ def _from_config(
             items = tuple(
                 _fill(_text(item), environment, f"{key} in {path}", problems) for item in cast("list[Any]", value)
             )
-            found[variable.field] = _Raw(items, str(path), folder)
+            found[variable.field] = _RawValue(items, str(path), folder)
             continue
         text = _fill(_text(value), environment, f"{key} in {path}", problems)
         if text:
-            found[variable.field] = _Raw(text, str(path), folder)
+            found[variable.field] = _RawValue(text, str(path), folder)
     return found
 
 
@@ -346,7 +348,7 @@ def _fill(text: str, defined: Mapping[str, str], where: str, problems: list[str]
     return _REFERENCE.sub(substitute, text).strip()
 
 
-def _locate(field: str, raw: _Raw) -> str | tuple[str, ...]:
+def _locate(field: str, raw: _RawValue) -> str | tuple[str, ...]:
     """Make a path absolute: relative to the folder of the `.env`, otherwise to the working directory."""
     if field not in _FOLDER_FIELDS:
         return raw.value
@@ -391,7 +393,7 @@ def _sentence(variable: Variable, values: Mapping[str, Any], error: Mapping[str,
     return f"{variable.name}{value} must be {expected}."
 
 
-def _describe(variable: Variable, settings: Settings, raw: _Raw | None, wrong: dict[str, str]) -> SettingValue:
+def _describe(variable: Variable, settings: Settings, raw: _RawValue | None, wrong: dict[str, str]) -> SettingValue:
     origin = raw.origin if raw is not None else "default"
     problem = wrong.get(variable.field, "")
     value: object = getattr(settings, variable.field)

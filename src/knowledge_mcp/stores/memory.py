@@ -29,11 +29,11 @@ from knowledge_mcp.stores.shared.filters import check_filter
 from knowledge_mcp.stores.shared.payload import check_sum, checked_chunk
 from knowledge_mcp.stores.shared.ranking import printed_terms, search_all
 from knowledge_mcp.stores.shared.rules import (
-    as_kept,
     check_documents,
     check_query,
     check_space,
     checked_renames,
+    in_stored_order,
     no_collection,
     now,
     store_closed,
@@ -174,7 +174,7 @@ class MemoryHandle:
             target = self._store.get(self._name)
             check_documents(documents, target.info.space.dimensions)
         for each in documents:
-            chunks = as_kept(each.chunks)
+            chunks = in_stored_order(each.chunks)
             with self._store.lock:
                 target.documents[each.record.id] = _Document(
                     each.record, each.text, chunks, each.structure, check_sum(each.text)

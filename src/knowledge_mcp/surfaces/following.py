@@ -34,7 +34,7 @@ def follow(
     Raises:
         CancelledError: the caller cancelled; the work is asked to stop, without waiting for it.
     """
-    doing = _Work(work, call.cancelled)
+    doing = _ThreadedWork(work, call.cancelled)
     watch(doing.wait, lambda: doing.state, call, give_up=give_up, failed=lambda: doing.error is not None)
     if doing.error is not None:
         raise doing.error
@@ -80,7 +80,7 @@ def watch(
         call.progress(max(100.0, reported + _STEP), 100.0, "done")
 
 
-class _Work(Generic[T]):
+class _ThreadedWork(Generic[T]):
     """Do work in its own thread, and store its progress and result."""
 
     def __init__(self, work: Callable[[Progress, Callable[[], bool]], T], cancelled: Callable[[], bool]) -> None:

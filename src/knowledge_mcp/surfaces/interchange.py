@@ -210,12 +210,12 @@ def _add_missing(
     text, encoding = _decode(content)
     root = _ROOT.search(text)
     prefix = root[1] if root else ""
-    for section, more in _Parts("\n".join(texts), prefix, moment, base_side).of(sides, found):
+    for section, more in _ReqifParts("\n".join(texts), prefix, moment, base_side).of(sides, found):
         text = _insert(text, prefix, section, more.encode("ascii", "xmlcharrefreplace").decode("ascii"))
     return text.encode(encoding)
 
 
-class _Parts:
+class _ReqifParts:
     """Make the elements to add; their names never clash with existing ones.
 
     Args:

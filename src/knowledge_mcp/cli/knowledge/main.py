@@ -90,7 +90,7 @@ Examples:
 """
 
 
-class _Commands(Mapping[str, Any]):
+class _LazyCommands(Mapping[str, Any]):
     """Load a command's module when it is looked up by its name, so that a command does not wait for the others."""
 
     def __init__(self) -> None:
@@ -120,10 +120,10 @@ def _load(name: str, place: CommandPlace) -> Any:
     return get_command(app)
 
 
-class _Knowledge(TyperGroup):
+class _RootGroup(TyperGroup):
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        self.commands = cast("MutableMapping[str, Any]", _Commands())  # nothing is added to it
+        self.commands = cast("MutableMapping[str, Any]", _LazyCommands())  # nothing is added to it
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command; an error also names the programs that ingest and serve."""
@@ -141,7 +141,7 @@ class _Knowledge(TyperGroup):
 
 
 app = typer.Typer(
-    cls=_Knowledge,
+    cls=_RootGroup,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,

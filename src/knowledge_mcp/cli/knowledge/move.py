@@ -165,7 +165,7 @@ _COUNTED = {
 }
 
 
-class _Watch:
+class _CopyProgress:
     """Show events, and remember how far the run came: a bar on a terminal, a line for each document elsewhere.
 
     Args:
@@ -227,7 +227,7 @@ def _migrate(
     if not names:
         notify(f"There are no collections in {source.identity.location}.")
         return ExitCode.NOTHING_DONE
-    watch = _Watch(verbose=options.verbose)
+    watch = _CopyProgress(verbose=options.verbose)
     move_options = MoveOptions(prune=choices.prune, samples=choices.samples)
     moves = [
         Move(CollectionPlace(source, name), CollectionPlace(target, choices.to_collection or name), move_options, watch)
@@ -314,7 +314,7 @@ def _reembed(options: CommandOptions, choices: ReembedChoices, base: Base) -> Ex
     how = ReembedOptions(
         leave_out=choices.leave_out, drop_old=choices.drop_old, max_cost=choices.max_cost, slice=base.slice
     )
-    watch = _Watch(verbose=options.verbose)
+    watch = _CopyProgress(verbose=options.verbose)
     run = Reembed(CollectionPlace(base.store, base.collection), embedder, how, watch)
     plan = run.plan()
     if choices.dry_run:

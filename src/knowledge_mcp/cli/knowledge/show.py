@@ -31,7 +31,7 @@ _MOST_TOKENS, _MOST_PARTS = 20_000, 50
 
 
 @dataclass(frozen=True, slots=True)
-class _Passage:
+class _MarkedPassage:
     """What is to be marked.
 
     Attributes:
@@ -146,7 +146,7 @@ def _source(record: DocumentRecord) -> SourceItem:
 
 def _passage(
     knowledge: Knowledge, record: DocumentRecord, *, chunk: str | None, clause: str | None, quote: str | None
-) -> _Passage:
+) -> _MarkedPassage:
     if sum(each is not None for each in (chunk, clause, quote)) > 1:
         raise InvalidInputError(
             "--chunk, --clause and --quote cannot be used together.", suggestion="Pass only one of them."
@@ -158,13 +158,13 @@ def _passage(
                 f"Passage {chunk} belongs to '{found.document_id}', not to '{record.id}'.",
                 suggestion=f"knowledge show {found.document_id} --chunk {chunk}",
             )
-        passage = _Passage(found.boxes, found.content, f"passage {chunk}")
+        passage = _MarkedPassage(found.boxes, found.content, f"passage {chunk}")
     elif clause is not None:
         passage = _clause(knowledge, record, clause)
     elif quote is not None:
         passage = _quote(knowledge, record, quote)
     else:
-        return _Passage()
+        return _MarkedPassage()
     if not passage.boxes:
         raise NotFoundError(
             f"The position of {passage.name} on its page is unknown.",
@@ -174,7 +174,7 @@ def _passage(
     return passage
 
 
-def _clause(knowledge: Knowledge, record: DocumentRecord, clause: str) -> _Passage:
+def _clause(knowledge: Knowledge, record: DocumentRecord, clause: str) -> _MarkedPassage:
     boxes: list[Box] = []
     words: list[str] = []
     cursor: int | None = None
@@ -186,10 +186,10 @@ def _clause(knowledge: Knowledge, record: DocumentRecord, clause: str) -> _Passa
         cursor = answer.next_cursor
         if cursor is None:
             break
-    return _Passage(tuple(dict.fromkeys(boxes)), "\n".join(words), f"clause {clause}")
+    return _MarkedPassage(tuple(dict.fromkeys(boxes)), "\n".join(words), f"clause {clause}")
 
 
-def _quote(knowledge: Knowledge, record: DocumentRecord, quote: str) -> _Passage:
+def _quote(knowledge: Knowledge, record: DocumentRecord, quote: str) -> _MarkedPassage:
     """Find a quote in the document; if the print differs from the quote, report that and mark the printed text."""
     answer = knowledge.verify_quote(QuoteQuery(quote, record.id))
     inside = [place for place in answer.places if place.passage.locator.document_id == record.id]
@@ -206,10 +206,10 @@ def _quote(knowledge: Knowledge, record: DocumentRecord, quote: str) -> _Passage
     exact = answer.verdict in {QuoteVerdict.EXACT, QuoteVerdict.NORMALISED}
     remark = "" if exact else f"The quote is not exact ({answer.verdict.value}); the printed words are marked."
     words = "\n".join(place.passage.text for place in inside)
-    return _Passage(boxes, words, "the quote", remark)
+    return _MarkedPassage(boxes, words, "the quote", remark)
 
 
-def _page(record: DocumentRecord, requested: int | None, passage: _Passage, labels: Mapping[int, str]) -> int:
+def _page(record: DocumentRecord, requested: int | None, passage: _MarkedPassage, labels: Mapping[int, str]) -> int:
     """Choose the page to draw, and make sure that there is one, and that the passage is on it."""
     number = requested if requested is not None else passage.pages[0]
     if record.pages and number > record.pages:

@@ -212,7 +212,7 @@ class FolderRun:
 
     def _file(self, paths: Sequence[Path]) -> None:
         with WorkBar("percent") as bar, self._service.batch(self._ref) as batch:
-            show = _Show(len(paths), bar, self._choices.folder)
+            show = _FileProgress(len(paths), bar, self._choices.folder)
             for number, path in enumerate(paths, 1):
                 show.begin(number, path)
                 line = Call(show.progress, bool)
@@ -251,7 +251,7 @@ def _wait() -> bool:
     return True
 
 
-class _Show:
+class _FileProgress:
     """Show how a run moves: a bar for each file on a terminal, a line for each elsewhere; all on stderr."""
 
     def __init__(self, files: int, bar: WorkBar, place: Path) -> None:

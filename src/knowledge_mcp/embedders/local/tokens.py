@@ -48,13 +48,13 @@ class WordTokens:
 
     def __init__(self, cut: Callable[[str], Spans]) -> None:
         self._cut = cut
-        self._known = _Known(cut)
+        self._spans_of_words = _SpansOfWords(cut)
 
     def count(self, text: str) -> int:
         """Return the number of tokens."""
         if _JOINING.search(text):
             return len(self._cut(text))
-        return sum(map(len, map(self._known.__getitem__, text.split())))
+        return sum(map(len, map(self._spans_of_words.__getitem__, text.split())))
 
     def spans(self, text: str) -> Spans:
         """List each token's `[start, end)` in characters."""
@@ -63,11 +63,11 @@ class WordTokens:
         found: list[tuple[int, int]] = []
         for word in _WORD.finditer(text):
             place = word.start()
-            found += [(place + start, place + end) for start, end in self._known[word.group()]]
+            found += [(place + start, place + end) for start, end in self._spans_of_words[word.group()]]
         return tuple(found)
 
 
-class _Known(dict[str, Spans]):
+class _SpansOfWords(dict[str, Spans]):
     """Maps words to the spans of their tokens, computed on demand."""
 
     def __init__(self, cut: Callable[[str], Spans]) -> None:

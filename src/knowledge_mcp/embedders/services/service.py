@@ -39,16 +39,16 @@ class RemoteModel:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ability:
+class _KnownModel:
     dimensions: int
     shortens: bool
     price: float
 
 
 MODELS = {
-    "text-embedding-3-small": _Ability(1536, shortens=True, price=0.02),
-    "text-embedding-3-large": _Ability(3072, shortens=True, price=0.13),
-    "text-embedding-ada-002": _Ability(1536, shortens=False, price=0.10),
+    "text-embedding-3-small": _KnownModel(1536, shortens=True, price=0.02),
+    "text-embedding-3-large": _KnownModel(3072, shortens=True, price=0.13),
+    "text-embedding-ada-002": _KnownModel(1536, shortens=False, price=0.10),
 }
 """Components of the full vector, whether shorter ones can be requested, and the list price in USD."""
 
@@ -128,7 +128,7 @@ def http_client() -> DefaultHttpxClient:
     import httpx2
     from openai import DefaultHttpxClient
 
-    class _Limited(httpx2.SyncByteStream):
+    class _TimedStream(httpx2.SyncByteStream):
         def __init__(self, stream: httpx2.SyncByteStream, request: httpx2.Request, deadline: float) -> None:
             self._stream, self._request, self._deadline = stream, request, deadline
 
@@ -150,7 +150,7 @@ def http_client() -> DefaultHttpxClient:
     def limit(response: httpx2.Response) -> None:
         deadline = response.request.extensions.get("deadline")
         if deadline is not None and isinstance(response.stream, httpx2.SyncByteStream):
-            response.stream = _Limited(response.stream, response.request, deadline)
+            response.stream = _TimedStream(response.stream, response.request, deadline)
 
     return DefaultHttpxClient(verify=_certificates(), event_hooks={"request": [begin], "response": [limit]})
 

@@ -80,7 +80,7 @@ def path_of(uri: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _ConvertedDocument:
     """One document as read, its reader, and its whole text as Markdown."""
 
     document: Document
@@ -114,7 +114,7 @@ class ConversionService:
         self._library: Library | None = None
         self._opening = threading.Lock()
         self._remembering = threading.Lock()
-        self._known: OrderedDict[tuple[str, ...], _Read] = OrderedDict()
+        self._known: OrderedDict[tuple[str, ...], _ConvertedDocument] = OrderedDict()
 
     def convert(
         self,
@@ -225,7 +225,7 @@ class ConversionService:
 
     # ---- reading
 
-    def _read(self, uri: str, on_progress: Progress | None, cancelled: Callable[[], bool]) -> _Read:
+    def _read(self, uri: str, on_progress: Progress | None, cancelled: Callable[[], bool]) -> _ConvertedDocument:
         raw_path = path_of(uri)
         path = allowed_path(raw_path, self._roots)
         media_type = self._check(raw_path, path)
@@ -265,7 +265,9 @@ class ConversionService:
             else f"Install the readers for office documents: {install_command('office')}",
         )
 
-    def _convert(self, item: SourceItem, reader: Reader, report: Progress, cancelled: Callable[[], bool]) -> _Read:
+    def _convert(
+        self, item: SourceItem, reader: Reader, report: Progress, cancelled: Callable[[], bool]
+    ) -> _ConvertedDocument:
         def stop() -> None:
             if cancelled():
                 raise CancelledError("The conversion was cancelled.")
@@ -295,9 +297,9 @@ class ConversionService:
                 source=item.uri,
                 suggestion="Give another.",
             )
-        return _Read(document, reader.version, text)
+        return _ConvertedDocument(document, reader.version, text)
 
-    def _remember(self, key: tuple[str, ...], read: _Read) -> None:
+    def _remember(self, key: tuple[str, ...], read: _ConvertedDocument) -> None:
         with self._remembering:
             self._known[key] = read
             while len(self._known) > 1 and (

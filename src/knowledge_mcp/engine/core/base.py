@@ -105,7 +105,7 @@ _MOST_RECORDS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Reading:
+class _RecordsOfState:
     """What was read of one state, and what was derived from it since."""
 
     state: str = ""
@@ -135,7 +135,7 @@ class KnownRecords:
 
     def __init__(self) -> None:
         self.turns = threading.Semaphore(_SEARCHES_AT_ONCE)
-        self._current: _Reading | None = None
+        self._current: _RecordsOfState | None = None
         self._views: dict[object, tuple[str, Any]] = {}
 
     def all(self, collection: Collection) -> tuple[DocumentRecord, ...]:
@@ -162,13 +162,13 @@ class KnownRecords:
             known = self._views[make] = state, make(self._read(collection).records)
         return known[1]
 
-    def _read(self, collection: Collection) -> _Reading:
+    def _read(self, collection: Collection) -> _RecordsOfState:
         state = _state_of(collection)
         current = self._current
         if current is not None and current.state == state:
             return current
         with noticing() as damage:
-            reading = _Reading(state, tuple(collection.documents()))
+            reading = _RecordsOfState(state, tuple(collection.documents()))
         for each in damage:
             leave_out(each)
         # a change meanwhile may be in the records, but not in the state's name

@@ -115,6 +115,11 @@ def _pages(numbers: Sequence[str]) -> str:
     return f"page {numbers[0]}" if len(numbers) == 1 else f"pages {numbers[0]}-{numbers[-1]}"
 
 
+def printed_labels(place: Locator | Chunk) -> Sequence[str]:
+    """Return the printed labels of pages where they differ from the numbers."""
+    return place.page_labels if place.page_labels != tuple(map(str, place.page_numbers)) else ()
+
+
 def passage(
     records: Records,
     document_id: str,

@@ -80,7 +80,7 @@ def is_readable(base: Base) -> bool:
 
 
 @dataclass(frozen=True)
-class _View:
+class _VisibleDocuments:
     """Which documents of one state are visible, and which are hidden."""
 
     state: str
@@ -110,7 +110,7 @@ class RestrictedStore:
         self._analyser = analyser
         self._groups = frozenset(rights.groups)
         self._lock = threading.Lock()
-        self._known: OrderedDict[str, _View] = OrderedDict()
+        self._known: OrderedDict[str, _VisibleDocuments] = OrderedDict()
 
     @property
     def identity(self) -> StoreIdentity:
@@ -140,7 +140,7 @@ class RestrictedStore:
         under = self._under.open(name)
         return under if EVERYBODY in self._groups else RestrictedCollection(name, under, self._analyser, self.view)
 
-    def view(self, name: str, state: str, collection: Collection) -> _View:
+    def view(self, name: str, state: str, collection: Collection) -> _VisibleDocuments:
         """Return what is visible of a collection in a state; computed once for each state."""
         with self._lock:
             known = self._known.get(name)
@@ -150,7 +150,7 @@ class RestrictedStore:
             records = collection.documents()
         seen = [each for each in records if may_see(each, self._groups)]
         visible = frozenset(each.id for each in seen)
-        found = _View(
+        found = _VisibleDocuments(
             state,
             visible,
             frozenset(each.id for each in records if each.id not in visible),
@@ -169,13 +169,17 @@ class RestrictedCollection:
     """Restrict a collection (`Collection`) to its visible documents."""
 
     def __init__(
-        self, name: str, under: Collection, analyser: Analyser, view: Callable[[str, str, Collection], _View]
+        self,
+        name: str,
+        under: Collection,
+        analyser: Analyser,
+        view: Callable[[str, str, Collection], _VisibleDocuments],
     ) -> None:
         self._name = name
         self._now = under
         self._analyser = analyser
         self._view_of = view
-        self._current: _View | None = None
+        self._current: _VisibleDocuments | None = None
 
     @contextmanager
     def snapshot(self) -> Generator[Self]:
@@ -188,14 +192,14 @@ class RestrictedCollection:
             finally:
                 self._now, self._current = under, None
 
-    def _visible_now(self) -> _View:
+    def _visible_now(self) -> _VisibleDocuments:
         """Return what is visible; raise NotFoundError like a store if nothing is."""
         view = self._whole()
         if not view.is_any:
             raise _no_collection(self._name)
         return view
 
-    def _whole(self) -> _View:
+    def _whole(self) -> _VisibleDocuments:
         if self._current is not None:
             return self._current
         info = self._now.info()

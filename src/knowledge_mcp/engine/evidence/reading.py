@@ -24,7 +24,7 @@ _PASSAGE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _RequestedText:
     """What was asked for.
 
     Attributes:
@@ -116,7 +116,7 @@ def _check(query: ReadQuery) -> None:
 # ---- the place
 
 
-def _place(document: StoredDocument, query: ReadQuery) -> _Place:
+def _place(document: StoredDocument, query: ReadQuery) -> _RequestedText:
     if query.chunk_id is not None:
         return _around(document, query.chunk_id, query.before, query.after)
     if query.clause is not None:
@@ -125,10 +125,10 @@ def _place(document: StoredDocument, query: ReadQuery) -> _Place:
         parts = _of_pages(document, *query.pages)
     else:
         parts = (Span(0, len(document.text)),)
-    return _Place(parts, tuple(chunk for chunk in document.chunks if any(map(chunk.span.overlaps, parts))))
+    return _RequestedText(parts, tuple(chunk for chunk in document.chunks if any(map(chunk.span.overlaps, parts))))
 
 
-def _around(document: StoredDocument, chunk_id: str, before: int, after: int) -> _Place:
+def _around(document: StoredDocument, chunk_id: str, before: int, after: int) -> _RequestedText:
     index = next((index for index, chunk in enumerate(document.chunks) if chunk.id == chunk_id), None)
     if index is None:
         raise NotFoundError(
@@ -137,7 +137,7 @@ def _around(document: StoredDocument, chunk_id: str, before: int, after: int) ->
         )
     chunks = document.chunks[max(index - before, 0) : index + after + 1]
     span = Span(min(chunk.span.start for chunk in chunks), max(chunk.span.end for chunk in chunks))
-    return _Place((span,), chunks)
+    return _RequestedText((span,), chunks)
 
 
 def _of_pages(document: StoredDocument, first: int, last: int) -> tuple[Span, ...]:
@@ -173,7 +173,7 @@ def _of_pages(document: StoredDocument, first: int, last: int) -> tuple[Span, ..
 # ---- the passages
 
 
-def _parents(document: StoredDocument, place: _Place, limit: int, measure: TokenMeasure) -> list[Excerpt]:
+def _parents(document: StoredDocument, place: _RequestedText, limit: int, measure: TokenMeasure) -> list[Excerpt]:
     """Read the passages that open the sections around a place, outermost first; nearest ones only if space is short."""
     by_id = {chunk.id: chunk for chunk in document.chunks}
     excerpts: list[Excerpt] = []

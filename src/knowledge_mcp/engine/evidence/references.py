@@ -37,7 +37,7 @@ Mentions = Callable[[str, Sequence[str]], tuple[Sequence[Chunk], tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _RequestedPlace:
     """What was asked for; `clause` is the number of a chunk's clause, whose references count for the chunk."""
 
     document: StoredDocument
@@ -101,15 +101,15 @@ def _check(query: ReferenceQuery) -> None:
         raise InvalidInputError(f"The limit must be from 1 to {_MOST_LINKS}.")
 
 
-def _place(document: StoredDocument, query: ReferenceQuery) -> _Place:
+def _place(document: StoredDocument, query: ReferenceQuery) -> _RequestedPlace:
     if query.chunk_id is not None:
         chunk = next((each for each in document.chunks if each.id == query.chunk_id), None)
         if chunk is None:
             raise NotFoundError(f"No passage of '{document.record.id}' has the id '{query.chunk_id}'.")
-        return _Place(document, chunk.span, chunk.clause_number)
+        return _RequestedPlace(document, chunk.span, chunk.clause_number)
     if query.clause is not None:
-        return _Place(document, find_section(document, query.clause).span)
-    return _Place(document, Span(0, len(document.text)), is_whole=True)
+        return _RequestedPlace(document, find_section(document, query.clause).span)
+    return _RequestedPlace(document, Span(0, len(document.text)), is_whole=True)
 
 
 # ---- finding
@@ -126,7 +126,7 @@ def _references_in(document: StoredDocument, chunks: Iterable[Chunk]) -> Iterato
         yield each
 
 
-def _is_led(targets: Targets, found: _FoundReference, place: _Place) -> bool:
+def _is_led(targets: Targets, found: _FoundReference, place: _RequestedPlace) -> bool:
     """Return whether a reference of the same document refers to the place from outside."""
     if place.span.contains(found.reference.span):
         return False
@@ -143,7 +143,7 @@ def _is_own_name(targets: Targets, found: _FoundReference) -> bool:
     return record is not None and record.id == found.document.record.id and not clause
 
 
-def _leads_to(target: Target, place: _Place) -> bool:
+def _leads_to(target: Target, place: _RequestedPlace) -> bool:
     if target.document_id != place.document.record.id or target.span is None:
         return False
     if place.is_whole:
@@ -155,7 +155,9 @@ def _leads_to(target: Target, place: _Place) -> bool:
     )
 
 
-def _from_outside(targets: Targets, place: _Place, mentions: Mentions) -> tuple[list[_FoundReference], tuple[str, ...]]:
+def _from_outside(
+    targets: Targets, place: _RequestedPlace, mentions: Mentions
+) -> tuple[list[_FoundReference], tuple[str, ...]]:
     """List the references from other documents to the place, by document; and what could not be searched."""
     record = place.document.record
     names = _names_without_edition(record)
@@ -184,7 +186,7 @@ def _from_outside(targets: Targets, place: _Place, mentions: Mentions) -> tuple[
 
 
 def _references_to(
-    targets: Targets, place: _Place, by_document: dict[str, dict[str, Chunk]]
+    targets: Targets, place: _RequestedPlace, by_document: dict[str, dict[str, Chunk]]
 ) -> Iterator[_FoundReference]:
     for document_id in check_each(sorted(by_document)):
         try:
@@ -205,7 +207,7 @@ def _links(targets: Targets, reference: Reference, record: DocumentRecord, sourc
     return found is not None and found.id == record.id
 
 
-def _words_beside_links(place: _Place) -> list[str]:
+def _words_beside_links(place: _RequestedPlace) -> list[str]:
     """List words likely to be next to a link to the place: titles of the document and of the sections."""
     entries = place.document.structure.sections
     around = None if place.is_whole else section_at(entries, place.span.start)

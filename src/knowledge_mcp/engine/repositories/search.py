@@ -198,7 +198,7 @@ class _SearchRun:
 
 
 @dataclass(frozen=True, slots=True)
-class _Searched:
+class _RepositoryHits:
     """The results from one repository, and the data of the search."""
 
     info: RepositoryInfo
@@ -277,7 +277,7 @@ class CodeSearch:
         trip: _SearchRun,
         *,
         only: bool,
-    ) -> _Searched | None:
+    ) -> _RepositoryHits | None:
         """Search one repository in one state; None if it was just deleted, which is an error if it is the only one.
 
         Raises:
@@ -300,7 +300,7 @@ class CodeSearch:
                 except SpaceMismatchError as exc:
                     message = f"{info.name} was not searched: {exc.message} `pk-mcp reindex` indexes it again."
                     own.degraded[message] = None
-                    return _Searched(info, own)
+                    return _RepositoryHits(info, own)
         except NotFoundError:
             if only:
                 raise
@@ -320,7 +320,7 @@ class CodeSearch:
             trip.degraded[f"Semantic search failed ({exc.message}); results are keyword matches only."] = None
             trip.mode = "keyword"
 
-    def _hits_in(self, query: CodeQuery, info: RepositoryInfo, trip: _SearchRun) -> _Searched:
+    def _hits_in(self, query: CodeQuery, info: RepositoryInfo, trip: _SearchRun) -> _RepositoryHits:
         base = base_of(self._base, info.collection)
         if trip.vector is not None:
             base.check_space()
@@ -331,7 +331,7 @@ class CodeSearch:
             owners = {chunk.document_id for chunk in symbols.values()}
             chosen = owners if documents is None else owners & documents
         if chosen is not None and not chosen:
-            return _Searched(info, trip)
+            return _RepositoryHits(info, trip)
         depth = max(_DEPTH, query.limit)
         chosen_only = None if chosen is None else In("document_id", tuple(sorted(chosen)))
         text = query.text if trip.mode != "dense" else None
@@ -358,7 +358,7 @@ class CodeSearch:
             if (chunk := each.chunk) is not None and each.similarity >= query.threshold
         ]
         matches = sum(each.similarity >= query.threshold for each in rated)
-        return _Searched(info, trip, hits, matches, len(rated) - matches)
+        return _RepositoryHits(info, trip, hits, matches, len(rated) - matches)
 
     def _rate(
         self,

@@ -11,7 +11,7 @@ from knowledge_mcp.engine.core.base import Base, Records
 from knowledge_mcp.engine.core.choosing import Choice, choose_editions, notes_on
 from knowledge_mcp.engine.core.citing import cite_statement
 from knowledge_mcp.engine.search.folding import Shape
-from knowledge_mcp.engine.search.search import EmbeddedQuery, ask, search_asked, with_other_words
+from knowledge_mcp.engine.search.search import EmbeddedQuery, embed_question, search_asked, with_synonyms
 from knowledge_mcp.language.identifiers import (
     clause_in_topic,
     identifier_key,
@@ -62,7 +62,7 @@ def requirements(base: Base, query: RequirementQuery) -> RequirementAnswer:
         return RequirementAnswer(hits=(), documents=None)
     if query.standard is not None and not documents_named(base.records(), query.standard):
         return RequirementAnswer(hits=(), documents=())
-    topic = ask(base, SearchQuery(text=query.topic, filter=Equals("normative", True)))
+    topic = embed_question(base, SearchQuery(text=query.topic, filter=Equals("normative", True)))
     with base.snapshot():
         known = base.editions()
         choice = choose_editions(base, known, query.edition, f"{query.standard or ''}\n{query.topic}")
@@ -136,7 +136,7 @@ def _folded(hits: Sequence[RequirementHit]) -> list[RequirementHit]:
 
 def _contains_topic(base: Base, topic: str, about: SearchAnswer, hits: Sequence[RequirementHit]) -> bool:
     """Return whether a hit or its passage contains a word of a topic, or of its synonyms."""
-    terms = set(base.analyser.query_terms(with_other_words(topic, about.also_asked)))
+    terms = set(base.analyser.query_terms(with_synonyms(topic, about.also_asked)))
     texts = dict.fromkeys(text for hit in hits for text in (hit.statement.text, hit.chunk.embedding_text))
     return not terms or any(not terms.isdisjoint(base.analyser.document_terms(text)) for text in texts)
 

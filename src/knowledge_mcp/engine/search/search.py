@@ -27,7 +27,7 @@ from knowledge_mcp.engine.search.by_name import (
 from knowledge_mcp.engine.search.cosine_unit import cosine_unit
 from knowledge_mcp.engine.search.folding import TOGETHER, folded, indexes_last, per_document
 from knowledge_mcp.engine.search.respelling import respell, respelled
-from knowledge_mcp.engine.search.verbatim import BEST_BY_WORDS, first_verbatim, phrased
+from knowledge_mcp.engine.search.verbatim import BEST_BY_WORDS, first_verbatim, keep_quoted
 from knowledge_mcp.language.names import names_in_question
 from knowledge_mcp.language.phrases import has_quoted_words, phrases_in
 from knowledge_mcp.model.chunk import Vector
@@ -49,7 +49,7 @@ from knowledge_mcp.support.events import log_event
 _logger = logging.getLogger(__name__)
 
 
-def whole(count: int, size: int) -> int:
+def rounded_up(count: int, size: int) -> int:
     """Round a number of hits up to a multiple of `size`."""
     return -(-count // size) * size
 
@@ -96,7 +96,7 @@ _MOST_PHRASES, _MOST_ADDED = 8, 16
 """Maximum phrases of one question that are checked, because each costs a search; and maximum phrases added."""
 
 
-def other_words(base: Base, query: SearchQuery) -> tuple[str, ...]:
+def added_synonyms(base: Base, query: SearchQuery) -> tuple[str, ...]:
     """List the synonyms to search in addition to the question's own words; empty for most questions.
 
     A search by words uses only the given words (A §3.1.4). If the store cannot say what the documents use, nothing is
@@ -123,7 +123,7 @@ def other_words(base: Base, query: SearchQuery) -> tuple[str, ...]:
     return tuple(added)[:_MOST_ADDED]
 
 
-def with_other_words(text: str, added: tuple[str, ...]) -> str:
+def with_synonyms(text: str, added: tuple[str, ...]) -> str:
     """Return the question with the added synonyms, as passed to both legs."""
     return "\n".join((text, *added))
 
@@ -186,19 +186,19 @@ def search(base: Base, query: SearchQuery, *, by_edition: bool = False) -> Searc
     if not query.text.strip():
         raise InvalidInputError("The query is empty.", suggestion="Use at least one word.")
     if not base.exists():
-        return SearchAnswer(hits=(), mode=query.mode, searched_documents=0, degraded=_instead(base))
-    return search_asked(base, query, ask(base, query), by_edition=by_edition)
+        return SearchAnswer(hits=(), mode=query.mode, searched_documents=0, degraded=_why_another_store(base))
+    return search_asked(base, query, embed_question(base, query), by_edition=by_edition)
 
 
-def ask(base: Base, query: SearchQuery) -> EmbeddedQuery:
+def embed_question(base: Base, query: SearchQuery) -> EmbeddedQuery:
     """Embed a question; no snapshot may be open, because a remote service may take long.
 
     Raises:
         KnowledgeError: as for `search`.
     """
-    degraded = [*_instead(base)]
-    also_asked = other_words(base, query)
-    text = with_other_words(query.text, also_asked)
+    degraded = [*_why_another_store(base)]
+    also_asked = added_synonyms(base, query)
+    text = with_synonyms(query.text, also_asked)
     mode = _possible_mode(base, query, degraded)
     vector: Vector | None = None
     if mode is not SearchMode.KEYWORD:
@@ -214,7 +214,7 @@ def ask(base: Base, query: SearchQuery) -> EmbeddedQuery:
     return EmbeddedQuery(text, also_asked, mode, vector, unit, tuple(degraded))
 
 
-def _instead(base: Base) -> tuple[str, ...]:
+def _why_another_store(base: Base) -> tuple[str, ...]:
     """Report if this is not the configured store: its contents may be missing."""
     return (base.degraded,) if base.degraded else ()
 
@@ -245,14 +245,14 @@ def _search_to(
             vector=question.vector,
             text=text if mode is not SearchMode.SEMANTIC else None,
             filter=query.filter,
-            limit=whole(depth, base.depth) if mode is SearchMode.HYBRID or phrases_in(query.text) else depth,
+            limit=rounded_up(depth, base.depth) if mode is SearchMode.HYBRID or phrases_in(query.text) else depth,
         )
         mode = _mode_left(legs, mode, degraded)
         statistics = counts_of(base.opened)
         wider = dataclasses.replace(query, limit=depth)
         passages = Passages(base)
         asked = names_asked(base, query.text)
-        best = _best(_State(base, passages, wider, question, mode, asked, statistics.chunks), legs)
+        best = _best(_SearchContext(base, passages, wider, question, mode, asked, statistics.chunks), legs)
         ranked, only, notes = best.ranked, best.only, best.notes
         by_name = mode is SearchMode.KEYWORD or (mode is SearchMode.HYBRID and query.weight is None)
         if mode is not SearchMode.SEMANTIC:
@@ -291,7 +291,7 @@ def _search_to(
 
 
 @dataclass(frozen=True, slots=True)
-class _State:
+class _SearchContext:
     """One question over one snapshot.
 
     Attributes:
@@ -313,7 +313,7 @@ class _State:
     chunks: int
 
 
-class _Best(NamedTuple):
+class _RankedHits(NamedTuple):
     """The ranked hits of a question.
 
     Attributes:
@@ -331,12 +331,12 @@ class _Best(NamedTuple):
     legs: LegResults
 
 
-def _best(state: _State, legs: LegResults) -> _Best:
+def _best(state: _SearchContext, legs: LegResults) -> _RankedHits:
     """Rank the legs' hits; if no passage contains a word of the question, a similar one is searched instead."""
     base, passages, query, mode = state.base, state.passages, state.query, state.mode
     kept, only, note, text = legs, None, "", state.question.text
     if mode is not SearchMode.SEMANTIC:
-        kept, only, note = phrased(base, passages, query.text, query.filter, legs, mode)
+        kept, only, note = keep_quoted(base, passages, query.text, query.filter, legs, mode)
     if mode is SearchMode.KEYWORD and not legs.lexical and not base.analyser.query_words(text):
         note = note or f"{_WORDLESS}."
     ranked = _ranked(state, kept, only)
@@ -350,21 +350,21 @@ def _best(state: _State, legs: LegResults) -> _Best:
         instead = respelled(base, query.text, query.filter, passages.get(list(dict.fromkeys(near))))
         if instead:
             text = respell(text, instead)
-            limit = whole(query.limit, base.depth)
+            limit = rounded_up(query.limit, base.depth)
             legs = dataclasses.replace(
                 legs, lexical=base.search(vector=None, text=text, filter=query.filter, limit=limit).lexical
             )
             state = dataclasses.replace(state, question=dataclasses.replace(state.question, text=text))
             ranked = _ranked(state, legs, only)
             notes = tuple(_RESPELT.format(word, other) for word, other in instead.items())
-    return _Best(ranked, only, notes, text, legs)
+    return _RankedHits(ranked, only, notes, text, legs)
 
 
 def _needed_depth(base: Base, query: SearchQuery) -> int:
     """Return how many hits to find, so that enough are left and it is known whether more follow."""
     end = query.offset + query.limit
     spare = end + _SPARE if query.fold or query.per_document is not None else 1
-    return whole(candidates(base, end + spare), TOGETHER)
+    return rounded_up(candidates(base, end + spare), TOGETHER)
 
 
 def _hits(base: Base, passages: Passages, ranked: Sequence[Ranked]) -> tuple[Hit, ...]:
@@ -384,7 +384,7 @@ def _hits(base: Base, passages: Passages, ranked: Sequence[Ranked]) -> tuple[Hit
     )
 
 
-def _ranked(state: _State, legs: LegResults, only: Collection[str] | None) -> list[Ranked]:
+def _ranked(state: _SearchContext, legs: LegResults, only: Collection[str] | None) -> list[Ranked]:
     """Rank the legs' hits: by scores if configured and no weight is given, otherwise by weighted ranks.
 
     Args:
@@ -415,7 +415,7 @@ def _ranked(state: _State, legs: LegResults, only: Collection[str] | None) -> li
 
 
 def _blended(
-    state: _State,
+    state: _SearchContext,
     vector: Vector,
     dense: Sequence[LegHit],
     lexical: Sequence[LegHit],

@@ -21,8 +21,8 @@ from knowledge_mcp.engine.search.blending import score_of, words_in_full
 from knowledge_mcp.engine.search.by_name import NAMED_FROM
 from knowledge_mcp.engine.search.cosine_unit import cosine_unit
 from knowledge_mcp.engine.search.folding import folded
-from knowledge_mcp.engine.search.search import candidates, reranked, search, with_other_words
-from knowledge_mcp.engine.search.verbatim import says_together
+from knowledge_mcp.engine.search.search import candidates, reranked, search, with_synonyms
+from knowledge_mcp.engine.search.verbatim import contains_together
 from knowledge_mcp.language.names import names_in_question
 from knowledge_mcp.language.phrases import phrases_in
 from knowledge_mcp.model.chunk import Vector
@@ -95,7 +95,7 @@ def no_collection(name: str, names: Collection[str]) -> NotFoundError:
 def _in_full(base: Base, query: SearchQuery, answer: SearchAnswer, chunks: int) -> float | None:
     if not base.blends or query.weight is not None or answer.mode is not SearchMode.HYBRID:
         return None
-    terms = len(base.analyser.query_words(with_other_words(query.text, answer.also_asked)))
+    terms = len(base.analyser.query_words(with_synonyms(query.text, answer.also_asked)))
     return words_in_full(terms, chunks) / cosine_unit(base.embedder)
 
 
@@ -115,7 +115,9 @@ def merged(
     saying: list[Answered] = []
     phrases = phrases_in(query.text)
     if phrases:
-        saying = [each for each in answers if any(says_together(hit.chunk, phrases) for hit in each.answer.hits[:1])]
+        saying = [
+            each for each in answers if any(contains_together(hit.chunk, phrases) for hit in each.answer.hits[:1])
+        ]
     hits = [hit for each in saying or answers for hit in _placed(each, compare=compare)]
     hits.sort(key=lambda hit: (-hit.score, hit.collection))
     failures = [*(words for each in parts for words in each.degraded), *degraded]

@@ -22,7 +22,7 @@ _MOSTLY = 0.5
 """Minimum share of a question's word runs in a passage that contains it almost verbatim."""
 
 
-def phrased(
+def keep_quoted(
     base: Base, passages: Passages, question: str, filter: Filter | None, legs: LegResults, mode: SearchMode
 ) -> tuple[LegResults, Collection[str] | None, str]:
     """Keep hits of both legs that contain the quoted words of a question together, and add others that do.
@@ -39,7 +39,7 @@ def phrased(
     for phrase in phrases:
         found = base.search(vector=None, text=phrase.text, filter=filter, limit=_LOOKED_AT).lexical or ()
         known.update(dict.fromkeys(hit.chunk_id for hit in found))
-    holding = dict.fromkeys(each.id for each in passages.get(list(known)) if says_together(each, phrases))
+    holding = dict.fromkeys(each.id for each in passages.get(list(known)) if contains_together(each, phrases))
     if holding:
         lexical = _kept(by_words, holding)
         least = lexical[-1].score if lexical else 0.0
@@ -53,7 +53,7 @@ def phrased(
     return legs, None, f"No passage contains {quoted} word for word; the results match the separate words."
 
 
-def says_together(chunk: Chunk, phrases: Sequence[Phrase]) -> bool:
+def contains_together(chunk: Chunk, phrases: Sequence[Phrase]) -> bool:
     """Return whether a passage contains the words of every phrase together."""
     words = _words_in(chunk)
     return all(words.holds(each) for each in phrases)

@@ -173,7 +173,7 @@ def _ask_for_life(probe: Any, location: str) -> None:
 
 
 @dataclass
-class _Opened:
+class _SharedClient:
     """One embedded ChromaDB of this process, shared by all stores on its folder."""
 
     client: Any
@@ -182,7 +182,7 @@ class _Opened:
     users: int = 0
 
 
-_opened: dict[Path, _Opened] = {}
+_opened: dict[Path, _SharedClient] = {}
 _opened_lock = threading.Lock()
 
 
@@ -205,7 +205,7 @@ def open_embedded(address: Address) -> Any:
             except BaseException:
                 lock.release()
                 raise
-            known = _opened[folder] = _Opened(client, lock, os.getpid())
+            known = _opened[folder] = _SharedClient(client, lock, os.getpid())
         known.users += 1
         return known.client
 

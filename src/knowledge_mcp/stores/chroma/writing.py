@@ -37,7 +37,7 @@ from knowledge_mcp.stores.chroma.layout import (
 )
 from knowledge_mcp.stores.chroma.places import ChromaCollection
 from knowledge_mcp.stores.shared.payload import record_to_json, structure_to_json
-from knowledge_mcp.stores.shared.rules import as_kept, check_documents, not_announced
+from knowledge_mcp.stores.shared.rules import check_documents, in_stored_order, not_announced
 from knowledge_mcp.support.batches import grouped
 from knowledge_mcp.support.system.processes import is_running
 
@@ -154,7 +154,7 @@ def _vector_rows(token: str, document_id: str, chunks: Sequence[EmbeddedChunk]) 
 
 
 @dataclass(frozen=True, slots=True)
-class _Entries:
+class _DocumentEntries:
     """A document and its entries: the holder, exact vectors, chunks, other rows, and the record."""
 
     document: WholeDocument
@@ -205,8 +205,8 @@ def publish(
 
 
 def _written(
-    place: ChromaCollection, group: Sequence[_Entries], on_published: Callable[[str], object]
-) -> list[_Entries]:
+    place: ChromaCollection, group: Sequence[_DocumentEntries], on_published: Callable[[str], object]
+) -> list[_DocumentEntries]:
     """Write a group and report it; return the documents that another writer discarded meanwhile."""
     place.documents.put([*(each.holder for each in group), *(row for each in group for row in each.vectors)])
     place.chunks.put([row for each in group for row in each.chunks])
@@ -220,21 +220,21 @@ def _written(
     return [each for each in group if each not in stored]
 
 
-def _not_discarded(place: ChromaCollection, group: Sequence[_Entries]) -> list[_Entries]:
+def _not_discarded(place: ChromaCollection, group: Sequence[_DocumentEntries]) -> list[_DocumentEntries]:
     """Return the documents whose generations nobody has discarded."""
     there = {each.id for each in place.documents.rows(ids=[each.holder.id for each in group])}
     return [each for each in group if each.holder.id in there]
 
 
-def _entries(document: WholeDocument, analyser: Analyser) -> _Entries:
+def _entries(document: WholeDocument, analyser: Analyser) -> _DocumentEntries:
     token, document_id = secrets.token_hex(8), document.record.id
-    chunks = as_kept(document.chunks)
+    chunks = in_stored_order(document.chunks)
     vectors = _vector_rows(token, document_id, chunks)
     index = index_of(
         [(each.chunk, each.embedding_key) for each in chunks], sorted(each.id for each in vectors), analyser
     )
     rows, commit = _generation_rows(token, document, index)
-    return _Entries(
+    return _DocumentEntries(
         document=document,
         holder=_holder_row(document_id, token),
         vectors=vectors,

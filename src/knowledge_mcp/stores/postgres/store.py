@@ -51,12 +51,12 @@ from knowledge_mcp.stores.shared.payload import (
     space_to_json,
 )
 from knowledge_mcp.stores.shared.rules import (
-    as_kept,
     check_documents,
     check_index,
     check_query,
     check_space,
     described,
+    in_stored_order,
     is_newer,
     now,
     replaced,
@@ -206,7 +206,7 @@ class PostgresHandle:
             self._publish([(each, self._indexed(each)) for each in group], place, on_published)
 
     def _indexed(self, document: WholeDocument) -> IndexedDocument:
-        return writing.prepare([each.chunk for each in as_kept(document.chunks)], self._store.analyser)
+        return writing.prepare([each.chunk for each in in_stored_order(document.chunks)], self._store.analyser)
 
     def _publish(
         self,

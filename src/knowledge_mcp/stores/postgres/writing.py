@@ -30,7 +30,7 @@ from knowledge_mcp.stores.postgres.tables import (
 from knowledge_mcp.stores.shared.filters import field_value
 from knowledge_mcp.stores.shared.payload import chunk_to_json, record_to_json, structure_to_json
 from knowledge_mcp.stores.shared.ranking import DefinedName, counted_terms, defined_names
-from knowledge_mcp.stores.shared.rules import as_kept, checked_renames
+from knowledge_mcp.stores.shared.rules import checked_renames, in_stored_order
 
 ENTRY = np.dtype([("offset", "<u4"), ("count", "u1"), ("length", "<u4")])
 """A posting: the chunk's key relative to its block, the count of the term, and the chunk's length in terms."""
@@ -151,7 +151,7 @@ def publish(
     for generation, (document, indexed) in zip(named, documents, strict=True):
         first = len(chunks)
         mine = keys[first : first + len(document.chunks)]
-        chunks.extend(zip(mine, as_kept(document.chunks), strict=True))
+        chunks.extend(zip(mine, in_stored_order(document.chunks), strict=True))
         block.append((mine, indexed))
         records.append(_record(generation, place.id, numbers[0], document, indexed))
     session.copy(f"{SCHEMA}.documents", _DOCUMENT_COLUMNS, _DOCUMENT_TYPES, records)

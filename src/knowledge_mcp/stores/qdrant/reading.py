@@ -122,7 +122,7 @@ def place_and_heads(
     return now, [_head(found[name]) for name in names if name in found]
 
 
-class Judge:
+class VisibilityCheck:
     """Decides, during one read, which points belong to the visible generation of their document.
 
     Attributes:
@@ -174,7 +174,7 @@ def read_again(
     connection: QdrantConnection, place: QdrantCollection, read: Callable[[], list[models.Record]]
 ) -> list[models.Record]:
     """Read points until no publish has overtaken the read, and return the visible ones."""
-    judge = Judge(connection, place)
+    judge = VisibilityCheck(connection, place)
     kept: list[models.Record] = []
     for _ in range(READS):
         kept = judge.keep(read())

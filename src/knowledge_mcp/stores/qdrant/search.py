@@ -33,7 +33,16 @@ from knowledge_mcp.stores.qdrant.points import (
     weight_in,
     weighted,
 )
-from knowledge_mcp.stores.qdrant.reading import MARKS, READS, Judge, KnownTotals, head_id, heads, place_and_head, totals
+from knowledge_mcp.stores.qdrant.reading import (
+    MARKS,
+    READS,
+    KnownTotals,
+    VisibilityCheck,
+    head_id,
+    heads,
+    place_and_head,
+    totals,
+)
 from knowledge_mcp.stores.shared.filters import absent_in
 from knowledge_mcp.stores.shared.payload import chunk_from_json
 from knowledge_mcp.stores.shared.ranking import ranked, term_counts
@@ -171,7 +180,7 @@ def _run(
     question: QdrantQuery,
 ) -> None:
     """Query all legs at once, and repeat until each has its hits."""
-    judge = Judge(connection, place)
+    judge = VisibilityCheck(connection, place)
     waiting = list(legs)
     for left in reversed(range(READS)):
         if not waiting:

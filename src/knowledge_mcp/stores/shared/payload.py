@@ -322,7 +322,7 @@ def _dump(data: Any) -> str:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
 
-class _Form(Generic[V]):
+class _ListForm(Generic[V]):
     """Serialises the values of one class as lists of their fields, in order; a `span` takes two numbers.
 
     Args:
@@ -371,30 +371,30 @@ def _span_or_none(span: Span | None) -> tuple[int, int] | None:
     return None if span is None else _span(span)
 
 
-_DECLARED = _Form(DeclaredLink)
-_PARTS: Mapping[str, _Form[Any]] = {
-    "links": _Form(Reference, read={"kind": ReferenceKind}),
-    "statements": _Form(
+_DECLARED = _ListForm(DeclaredLink)
+_PARTS: Mapping[str, _ListForm[Any]] = {
+    "links": _ListForm(Reference, read={"kind": ReferenceKind}),
+    "statements": _ListForm(
         Statement,
         (False,),
         write={"lead_in": _span_or_none},
         read={"modality": Modality, "lead_in": lambda given: None if given is None else Span(*given)},
     ),
-    "definitions": _Form(Definition, ((), ""), read={"aliases": tuple, "notes": tuple}),
-    "boxes": _Form(Box),
+    "definitions": _ListForm(Definition, ((), ""), read={"aliases": tuple, "notes": tuple}),
+    "boxes": _ListForm(Box),
 }
 """How the parts of a chunk that are lists are serialised."""
-_LISTS: Mapping[str, _Form[Any]] = {
-    "sections": _Form(OutlineEntry, (None,)),
-    "pages": _Form(
+_LISTS: Mapping[str, _ListForm[Any]] = {
+    "sections": _ListForm(OutlineEntry, (None,)),
+    "pages": _ListForm(
         PageCoverage,
         ((),),
         write={"runs": lambda runs: tuple(map(_span, runs))},
         read={"runs": lambda runs: tuple(Span(*run) for run in runs)},
     ),
-    "anchors": _Form(Anchor),
-    "lines": _Form(LineRun),
-    "items": _Form(
+    "anchors": _ListForm(Anchor),
+    "lines": _ListForm(LineRun),
+    "items": _ListForm(
         RequirementItem,
         write={"attributes": dict, "links": lambda links: list(map(_DECLARED.write, links))},
         read={"links": lambda links: tuple(map(_DECLARED.read, links))},

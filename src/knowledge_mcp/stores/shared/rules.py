@@ -204,6 +204,6 @@ def by_value(chunks: Iterable[Chunk], key: ChunkKey, values: Sequence[str]) -> l
     return [chunk for value in values for chunk in having.get(value, ())]
 
 
-def as_kept(chunks: Iterable[EmbeddedChunk]) -> list[EmbeddedChunk]:
+def in_stored_order(chunks: Iterable[EmbeddedChunk]) -> list[EmbeddedChunk]:
     """Sort the chunks of one document in the order in which they are stored."""
     return sorted(chunks, key=lambda each: (each.chunk.index, each.chunk.id))

@@ -32,12 +32,12 @@ from knowledge_mcp.stores.shared.filters import check_filter
 from knowledge_mcp.stores.shared.index_memory import IndexMemory
 from knowledge_mcp.stores.shared.payload import space_to_json
 from knowledge_mcp.stores.shared.rules import (
-    as_kept,
     check_documents,
     check_index,
     check_query,
     check_space,
     described,
+    in_stored_order,
     is_newer,
     now,
     replaced,
@@ -280,7 +280,7 @@ class SqliteHandle:
                 check_index(prepared_in, self._store.analyser)
         prepared: list[tuple[WholeDocument, PreparedChunks]] = []
         for each in documents:
-            chunks = as_kept(each.chunks)
+            chunks = in_stored_order(each.chunks)
             vectors = [one.vector for one in chunks]
             prepared.append((each, prepare([one.chunk for one in chunks], vectors, self._store.analyser)))
         with self._store.writing(self._name, indexes=indexes) as (connection, place):

@@ -61,7 +61,7 @@ _GRAVES = "SELECT first_slot, size FROM graves WHERE collection = ? AND version 
 T = TypeVar("T", bound=np.generic)
 
 
-class _Recent(Generic[T]):
+class _RecentValues(Generic[T]):
     """Caches the values last read of slots, which never change: slot `n` is at `n % count`. Thread-safe.
 
     Args:
@@ -96,14 +96,14 @@ class _Recent(Generic[T]):
 
 
 @dataclass(kw_only=True)
-class _Buffers(SlotBuffers):
+class _ViewBuffers(SlotBuffers):
     """The buffers that only grow, shared by all states of one collection and epoch."""
 
     bits: GrowingArray[np.uint64]
     floats: GrowingArray[np.float32] | None
     keys: GrowingArray[np.int64] = field(default_factory=lambda: GrowingArray(np.int64))
-    recent_floats: _Recent[np.float32] | None = None
-    recent_names: _Recent[np.object_] | None = None
+    recent_floats: _RecentValues[np.float32] | None = None
+    recent_names: _RecentValues[np.object_] | None = None
     names: list[str] = field(default_factory=list[str])
     slots: dict[str, int] = field(default_factory=dict[str, int])
 
@@ -138,7 +138,7 @@ class SqliteView(SlotView):
         counts: counts of frequent terms that were queried, for every slot including dead ones.
     """
 
-    buffers: _Buffers  # pyright: ignore[reportIncompatibleVariableOverride] - never set to another one
+    buffers: _ViewBuffers  # pyright: ignore[reportIncompatibleVariableOverride] - never set to another one
     collection: int
     epoch: int
     version: int
@@ -226,7 +226,7 @@ def next_view(
         return last
     if last is None or last.epoch != epoch or last.version > version:
         buffers, start, since = (
-            _Buffers(
+            _ViewBuffers(
                 bits=GrowingArray(np.uint64, -(-dimensions // 64), by_columns=True),
                 floats=GrowingArray(np.float32, dimensions),
             ),
@@ -240,8 +240,8 @@ def next_view(
         alive[:start] = True if last.alive is None else last.alive
     if size > FLOATS_UP_TO:
         buffers.floats, buffers.names, buffers.slots = None, [], {}
-        buffers.recent_floats = buffers.recent_floats or _Recent(np.float32, RECENT, dimensions)
-        buffers.recent_names = buffers.recent_names or _Recent(np.object_, RECENT_NAMES)
+        buffers.recent_floats = buffers.recent_floats or _RecentValues(np.float32, RECENT, dimensions)
+        buffers.recent_names = buffers.recent_names or _RecentValues(np.object_, RECENT_NAMES)
     for first, count in connection.rows(_GRAVES, (collection, since)):
         alive[first : first + count] = False
     found = connection.rows(_BLOCKS, (collection, start))
@@ -313,7 +313,7 @@ def _all_of(connection: Session, select: str, keys: NDArray[np.int64], what: str
     return found
 
 
-def _load(buffers: _Buffers, block: Row) -> None:
+def _load(buffers: _ViewBuffers, block: Row) -> None:
     first, size, document_id, keys, bits, lengths, fields = block
     values: dict[str, Any] = json.loads(fields)
     kinds = [(kind[0], kind[1], kind[2]) for kind in values["kinds"]]
@@ -324,7 +324,7 @@ def _load(buffers: _Buffers, block: Row) -> None:
 
 
 def _load_vectors(
-    connection: Session, buffers: _Buffers, floats: GrowingArray[np.float32], blocks: Sequence[Row], dimensions: int
+    connection: Session, buffers: _ViewBuffers, floats: GrowingArray[np.float32], blocks: Sequence[Row], dimensions: int
 ) -> None:
     """Read the vectors and names of all new blocks in batches, instead of one query for each block."""
     spans = [np.arange(int(each[0]), int(each[0]) + int(each[1]), dtype=np.int64) for each in blocks if each[1]]

@@ -19,7 +19,7 @@ from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.shared.filters import kind_of
 from knowledge_mcp.stores.shared.payload import chunk_from_json, chunk_to_json, record_to_json, structure_to_json
 from knowledge_mcp.stores.shared.ranking import DefinedName, counted_terms, defined_names
-from knowledge_mcp.stores.shared.rules import as_kept, checked_renames
+from knowledge_mcp.stores.shared.rules import checked_renames, in_stored_order
 from knowledge_mcp.stores.sqlite.postings import Segment, add_segment, drop_segments, renumber_postings
 from knowledge_mcp.stores.sqlite.tables import Session
 from knowledge_mcp.stores.sqlite.view import sign_bits
@@ -120,7 +120,7 @@ def _write(connection: Session, collection: int, document: WholeDocument, prepar
         (collection, record.id),
     )
     keys: list[int] = []
-    for each in as_kept(document.chunks):
+    for each in in_stored_order(document.chunks):
         chunk = each.chunk
         key = connection.insert(
             "INSERT INTO chunks (generation, position, chunk_id, content_hash, embedding_key, payload)"

@@ -47,7 +47,7 @@ def document_answer(document: LibraryDocument, request: shapes.DocumentRequest) 
     )
     room = MAX_ANSWER_CHARACTERS - _RESERVE - size_of(answer.sent())
     most = len(document.chunks) if request.limit is None else request.offset + request.limit
-    running = _Running(document)
+    running = _TextOfChunks(document)
     chunks: list[shapes.DocumentChunk] = []
     for chunk in document.chunks[request.offset : most]:
         passage = shapes.DocumentChunk(text=chunk.content, metadata=_place(chunk, document.collection, name))
@@ -65,7 +65,7 @@ def document_answer(document: LibraryDocument, request: shapes.DocumentRequest) 
     return answer.model_copy(update={"chunks": chunks, **more})
 
 
-class _Running:
+class _TextOfChunks:
     """Cut the text of a document along its chunks: what lies between two goes to the later one, overlaps come once."""
 
     def __init__(self, document: LibraryDocument) -> None:

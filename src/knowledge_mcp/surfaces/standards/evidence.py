@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 
+from knowledge_mcp.engine.core.citing import printed_labels
 from knowledge_mcp.engine.evidence.outline import opening_words
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure, OutlineEntry, PageCoverage
@@ -136,11 +137,6 @@ def locator(place: Locator | Chunk) -> shapes.EvidenceLocator:
     return shapes.EvidenceLocator.of(
         place, span=span, page_labels=printed_labels(place), boxes=merged_boxes(place.boxes)
     )
-
-
-def printed_labels(place: Locator | Chunk) -> Sequence[str]:
-    """Return the printed labels of pages where they differ from the numbers."""
-    return place.page_labels if place.page_labels != tuple(map(str, place.page_numbers)) else ()
 
 
 def merged_boxes(boxes: Iterable[Box]) -> list[list[int]]:

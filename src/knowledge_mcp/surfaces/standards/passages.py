@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
-from knowledge_mcp.engine.core.citing import section_of
+from knowledge_mcp.engine.core.citing import printed_labels, section_of
 from knowledge_mcp.language.phrases import phrases_in
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.errors import NotFoundError
@@ -25,7 +25,7 @@ from knowledge_mcp.support.wording import list_first
 from knowledge_mcp.surfaces.answers import compact, in_words, round_score, tokens_about
 from knowledge_mcp.surfaces.arguments import nearest
 from knowledge_mcp.surfaces.standards import shapes
-from knowledge_mcp.surfaces.standards.evidence import locator, printed_labels
+from knowledge_mcp.surfaces.standards.evidence import locator
 
 MOST_ALSO_IN = 10
 """Citations of passages that say the same: a notice repeated in every document would crowd out the results."""
