@@ -132,7 +132,7 @@ class PostgresDatabase:
         with self._transaction(psycopg.IsolationLevel.READ_COMMITTED, read_only=False) as session:
             waits = f"{round(1000 * self._patience)}"
             found = session.rows(f"SELECT version, set_config('lock_timeout', %s, true) FROM {SCHEMA}.meta", (waits,))
-            check_version(int(found[0][0]), self.location)
+            check_version(session, int(found[0][0]))
             return work(session)
 
     @contextlib.contextmanager
@@ -150,7 +150,7 @@ class PostgresDatabase:
         is_open = False
         try:
             connection.isolation_level, connection.read_only = level, read_only
-            yield PostgresSession(connection)
+            yield PostgresSession(connection, self.location)
             is_open = not read_only
             connection.commit()
         except (psycopg.Error, UnicodeError) as exc:
@@ -190,7 +190,7 @@ class PostgresDatabase:
                 raise store_closed()
             if self._pool is None:
                 with contextlib.closing(self._connected()) as connection, self.mapped():
-                    self._extension = prepare_schema(PostgresSession(connection), self.location)
+                    self._extension = prepare_schema(PostgresSession(connection, self.location))
                     connection.commit()
                 self._pool = ConnectionPool(
                     self._address,

@@ -95,12 +95,7 @@ class PostgresStore:
 
     @property
     def identity(self) -> StoreIdentity:
-        return StoreIdentity("postgres", self.location)
-
-    @property
-    def location(self) -> str:
-        """The address, without secrets."""
-        return self.database.location
+        return StoreIdentity("postgres", self.database.location)
 
     def close(self) -> None:
         self.database.close()
@@ -112,9 +107,9 @@ class PostgresStore:
                 " ON CONFLICT (name) DO NOTHING",
                 (name, space_to_json(space), now(), self.analyser.version),
             )
-            return place_of(session, name, self.location)
+            return place_of(session, name)
 
-        known = self.database.read(lambda session: find_place(session, name, self.location))
+        known = self.database.read(lambda session: find_place(session, name))
         if known is None:
             known = self.database.write(create, lambda _: None)
         check_space(name, known.space, space)
@@ -122,23 +117,21 @@ class PostgresStore:
         return known.info
 
     def collections(self) -> list[CollectionInfo]:
-        return [
-            described(each, self.analyser) for each in self.database.read(lambda it: every_place(it, self.location))
-        ]
+        return [described(each, self.analyser) for each in self.database.read(every_place)]
 
     def drop_collection(self, name: str) -> bool:
         dropped: list[PostgresPlace] = []
 
         def work(session: PostgresSession) -> bool:
             try:
-                dropped[:] = [lock_place(session, name, self.location, alone=True)]
+                dropped[:] = [lock_place(session, name, alone=True)]
             except NotFoundError:
                 return False
             writing.drop(session, dropped[0])
             return True
 
         def gone(session: PostgresSession) -> bool | None:
-            there = {each.id for each in every_place(session, self.location)}
+            there = {each.id for each in every_place(session)}
             return True if dropped and dropped[0].id not in there else None
 
         return self.database.write(work, gone)
@@ -153,7 +146,7 @@ class PostgresStore:
             renamed.update(writing.rename(session, names))
 
         def done(session: PostgresSession) -> bool | None:
-            there = {each.id: each.info.name for each in every_place(session, self.location)}
+            there = {each.id: each.info.name for each in every_place(session)}
             return True if all(there.get(each) == name for each, name in renamed.items()) else None
 
         self.database.write(work, done)
@@ -176,7 +169,7 @@ class PostgresHandle:
     @contextlib.contextmanager
     def snapshot(self) -> Generator[Self]:
         with self._database.snapshot() as session:
-            self._snapshot = session, place_of(session, self._name, self._store.location)
+            self._snapshot = session, place_of(session, self._name)
             try:
                 yield self
             finally:
@@ -261,7 +254,7 @@ class PostgresHandle:
             return int(gone[1])
 
         def done(session: PostgresSession) -> int | None:
-            place = place_of(session, self._name, self._store.location)
+            place = place_of(session, self._name)
             left = writing.generations(session, place.id, [document_id])
             return next((chunks for generation, chunks in removed.items() if generation not in left), None)
 
@@ -358,7 +351,7 @@ class PostgresHandle:
                 return checked(*self._snapshot)
 
         def work(session: PostgresSession) -> tuple[T] | None:
-            place = place_of(session, self._name, self._store.location)
+            place = place_of(session, self._name)
             return None if indexed and is_newer(own, place.indexed_by) else (checked(session, place),)
 
         while (found := self._database.read(work)) is None:
@@ -373,13 +366,13 @@ class PostgresHandle:
         """
         # checked before locking: two holders of a shared lock could not upgrade it to an exclusive one
         version = self._store.analyser.version
-        is_other = indexes and place_of(session, self._name, self._store.location).indexed_by != version
-        place = lock_place(session, self._name, self._store.location, alone=alone or is_other)
+        is_other = indexes and place_of(session, self._name).indexed_by != version
+        place = lock_place(session, self._name, alone=alone or is_other)
         if not indexes or place.indexed_by == version:
             return place
         check_index(place, self._store.analyser)
         verify.rebuild_index(session, place, self._store.analyser)
-        return lock_place(session, self._name, self._store.location, alone=True)
+        return lock_place(session, self._name, alone=True)
 
     def _statistics(self, session: PostgresSession, place: PostgresPlace) -> StoreStatistics:
         """Count a collection. The server computes the size from its files, so it is cached for each state."""

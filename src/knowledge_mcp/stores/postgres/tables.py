@@ -46,9 +46,15 @@ class PostgresVector:
 
 
 class PostgresSession:
-    """Runs statements in one transaction, from one thread at a time. Raises psycopg's errors."""
+    """Runs statements in one transaction, from one thread at a time. Raises psycopg's errors.
 
-    def __init__(self, connection: Connection) -> None:
+    Args:
+        connection: to the database.
+        location: the database, for messages.
+    """
+
+    def __init__(self, connection: Connection, location: str) -> None:
+        self.location = location
         self._connection = connection
         self._cursor = connection.cursor(binary=True)
         self._set: dict[str, str] = {}
@@ -144,18 +150,18 @@ class Extension:
     oid: int
 
 
-def prepare_schema(session: PostgresSession, location: str) -> Extension:
+def prepare_schema(session: PostgresSession) -> Extension:
     """Create the tables if there are none, migrate older ones, and reject those of other programs.
 
     Raises:
         ConfigError: server or extension are too old or missing, or the schema belongs to another program or a newer
             version.
     """
-    extension = _extension(session, location)
-    if _version(session, location) != SCHEMA_VERSION:
+    extension = _extension(session)
+    if _version(session) != SCHEMA_VERSION:
         # one process creates or migrates the tables; others wait and then find them
         session.run("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (SCHEMA,))
-        version = _version(session, location)
+        version = _version(session)
         if version is None:
             if not session.rows("SELECT 1 FROM pg_namespace WHERE nspname = %s", (SCHEMA,)):
                 session.run(f"CREATE SCHEMA {SCHEMA}")
@@ -170,7 +176,7 @@ def prepare_schema(session: PostgresSession, location: str) -> Extension:
     return extension
 
 
-def check_version(version: int, location: str) -> None:
+def check_version(session: PostgresSession, version: int) -> None:
     """Reject the tables of a newer version, which another process may have created at any time.
 
     Raises:
@@ -178,13 +184,14 @@ def check_version(version: int, location: str) -> None:
     """
     if version > SCHEMA_VERSION:
         raise ConfigError(
-            f"The store in {location} was written by a newer version of this program.",
+            f"The store in {session.location} was written by a newer version of this program.",
             details=f"store version {version}, known up to {SCHEMA_VERSION}",
             suggestion="Upgrade this server too, or set another database in DATABASE_URL.",
         )
 
 
-def _extension(session: PostgresSession, location: str) -> Extension:
+def _extension(session: PostgresSession) -> Extension:
+    location = session.location
     if session.server_version < _SERVER * 10_000:
         raise ConfigError(
             f"The server of {location} is PostgreSQL {session.server_version // 10_000}; {_SERVER} or newer is needed.",
@@ -218,22 +225,22 @@ def _extension(session: PostgresSession, location: str) -> Extension:
     return Extension(str(schema), version, int(oid))
 
 
-def _version(session: PostgresSession, location: str) -> int | None:
+def _version(session: PostgresSession) -> int | None:
     found = session.rows("SELECT tablename FROM pg_tables WHERE schemaname = %s", (SCHEMA,))
     tables = {str(row[0]) for row in found}
     if not tables:
         return None
     if not {"meta", "collections"} <= tables:
         raise ConfigError(
-            f"The schema '{SCHEMA}' in {location} contains tables of another program.",
+            f"The schema '{SCHEMA}' in {session.location} contains tables of another program.",
             suggestion="Set another database in DATABASE_URL.",
         )
     found = session.rows(f"SELECT version FROM {SCHEMA}.meta")
     version = int(found[0][0]) if len(found) == 1 else 0
-    check_version(version, location)
+    check_version(session, version)
     if version < SCHEMA_VERSION and version not in MIGRATIONS:
         raise ConfigError(
-            f"The store in {location} has version {version}, which cannot be upgraded to {SCHEMA_VERSION}.",
+            f"The store in {session.location} has version {version}, which cannot be upgraded to {SCHEMA_VERSION}.",
             suggestion="Set another database in DATABASE_URL and ingest the documents again.",
         )
     return version
@@ -272,53 +279,52 @@ class PostgresPlace:
         return self.info.space
 
 
-def every_place(session: PostgresSession, location: str) -> list[PostgresPlace]:
+def every_place(session: PostgresSession) -> list[PostgresPlace]:
     """List all collections by name."""
-    return [_place(row, location) for row in session.rows(f"{_SELECT} ORDER BY name")]
+    return [_place(session, row) for row in session.rows(f"{_SELECT} ORDER BY name")]
 
 
-def find_place(session: PostgresSession, name: str, location: str, lock: str = "") -> PostgresPlace | None:
+def find_place(session: PostgresSession, name: str, lock: str = "") -> PostgresPlace | None:
     """Return a collection, or None if it does not exist."""
     found = session.rows(f"{_SELECT} WHERE name = %s {lock}", (name,))
     if found:
-        return _place(found[0], location)
-    check_version(int(session.rows(f"SELECT version FROM {SCHEMA}.meta")[0][0]), location)
+        return _place(session, found[0])
+    check_version(session, int(session.rows(f"SELECT version FROM {SCHEMA}.meta")[0][0]))
     return None
 
 
-def place_of(session: PostgresSession, name: str, location: str) -> PostgresPlace:
+def place_of(session: PostgresSession, name: str) -> PostgresPlace:
     """Return a collection.
 
     Raises:
         NotFoundError: it does not exist.
     """
-    found = find_place(session, name, location)
+    found = find_place(session, name)
     if found is None:
         raise no_collection(name)
     return found
 
 
-def lock_place(session: PostgresSession, name: str, location: str, *, alone: bool = False) -> PostgresPlace:
+def lock_place(session: PostgresSession, name: str, *, alone: bool) -> PostgresPlace:
     """Return a collection, and lock its name and its index until the transaction ends.
 
     Args:
         session: the transaction.
         name: name of the collection.
-        location: the database, for messages.
         alone: take an exclusive lock, which also blocks other writers.
 
     Raises:
         NotFoundError: it does not exist.
     """
     for _ in range(_SWAPS):
-        found = find_place(session, name, location, "FOR UPDATE" if alone else "FOR KEY SHARE")
+        found = find_place(session, name, "FOR UPDATE" if alone else "FOR KEY SHARE")
         if found is not None:
             return found
     raise no_collection(name)
 
 
-def _place(row: Row, location: str) -> PostgresPlace:
+def _place(session: PostgresSession, row: Row) -> PostgresPlace:
     identity, name, space, created_at, analyser, state, documents, chunks, tokens, words, version = row
-    check_version(int(version), location)
+    check_version(session, int(version))
     info = CollectionInfo(name=name, space=space_from_json(space), created_at=created_at)
     return PostgresPlace(identity, info, analyser, state, documents, chunks, tokens, words)

@@ -33,7 +33,7 @@ def copy_store(store: Path, copy: Path, on_progress: Callable[[int, int], object
     database = Database(store)
     try:
         with database.reading() as connection:
-            target = Session(str(copy))
+            target = Session(copy)
             try:
                 connection.copy_to(target, on_progress)
                 target.run("PRAGMA journal_mode = DELETE")
@@ -56,9 +56,9 @@ def check_copy(copy: Path) -> dict[str, int]:
         InternalError: something in it is damaged; names it.
     """
     try:
-        connection = Session(str(copy))
+        connection = Session(copy)
         try:
-            prepare_schema(connection, copy)
+            prepare_schema(connection)
             wrong = [str(row[0]) for row in connection.rows("PRAGMA integrity_check(3)") if row[0] != "ok"]
             for (collection,) in connection.rows("SELECT id FROM collections"):
                 wrong += [each.message for each in damaged_parts(connection, collection)]
@@ -96,7 +96,7 @@ def put_in_place(copy: Path, store: Path) -> None:
 
 def _is_usable(store: Path) -> bool:
     try:
-        connection = Session(str(store))
+        connection = Session(store)
         try:
             connection.wait_for_locks(_PATIENCE_MILLISECONDS)
             tables_in(connection)
@@ -111,7 +111,7 @@ def _is_usable(store: Path) -> bool:
 def _overwrite(copy: Path, store: Path) -> None:
     """Overwrite a store with a copy; versions and epochs are raised, so that all views in memory become stale."""
     try:
-        live, fresh = Session(str(store)), Session(str(copy))
+        live, fresh = Session(store), Session(copy)
         try:
             live.wait_for_locks(_PATIENCE_MILLISECONDS)
             version, epoch = (max(a, b) + _AHEAD for a, b in zip(_numbers(live), _numbers(fresh), strict=True))

@@ -157,7 +157,7 @@ class Database:
     def _begin(self, connection: Session, statement: str) -> None:
         def begin() -> None:
             connection.run(statement)
-            check_version(connection, self.path)  # a deferred transaction starts at its first read
+            check_version(connection)  # a deferred transaction starts at its first read
 
         try:
             self._patiently(connection, begin)
@@ -221,7 +221,7 @@ class Database:
                 f"'{self.path}' cannot be created: {exc.strerror}.",
                 suggestion="Set DATA_PATH to a folder that can be written.",
             ) from exc
-        connection = Session(str(self.path))
+        connection = Session(self.path)
         try:
             connection.wait_for_locks(_BUSY_MILLISECONDS)
             self._patiently(connection, lambda: self._set_up(connection))
@@ -237,10 +237,10 @@ class Database:
 
     def _frozen(self) -> Session:
         """Open a file that cannot be written (read-only or full disk, no log) as immutable, for reading."""
-        connection = Session(str(self.path), frozen=True)
+        connection = Session(self.path, frozen=True)
         try:
             connection.run(f"PRAGMA cache_size = -{_CACHE_KIBIBYTES}")
-            prepare_schema(connection, self.path)
+            prepare_schema(connection)
             return connection
         except BaseException:
             connection.close()
@@ -252,7 +252,7 @@ class Database:
         connection.run("PRAGMA synchronous = NORMAL")
         connection.run(f"PRAGMA cache_size = -{_CACHE_KIBIBYTES}")
         connection.run(f"PRAGMA journal_size_limit = {_WAL_LIMIT}")
-        prepare_schema(connection, self.path)
+        prepare_schema(connection)
 
 
 def as_knowledge_error(error: Exception, path: Path) -> KnowledgeError:

@@ -78,20 +78,21 @@ class Session:
         state: size and modification time when it was opened frozen, else None.
     """
 
-    def __init__(self, path: str, *, frozen: bool = False) -> None:
-        self.state = _state_of(path) if frozen else None
+    def __init__(self, path: Path, *, frozen: bool = False) -> None:
+        self.path = path
+        self._name = str(path)
+        self.state = _state_of(self._name) if frozen else None
         if frozen:
-            address = f"file:{quote(path)}?immutable=1"
+            address = f"file:{quote(self._name)}?immutable=1"
             self._connection: Any = apsw.Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
         else:
-            self._connection = apsw.Connection(path)
-        self._path = path
-        self.file = file_identity(path)
+            self._connection = apsw.Connection(self._name)
+        self.file = file_identity(self._name)
 
     @property
     def is_stale(self) -> bool:
         """Whether somebody has written to the file, or is writing, since it was opened frozen."""
-        return self.state is not None and (self.state != _state_of(self._path) or has_log(self._path))
+        return self.state is not None and (self.state != _state_of(self._name) or has_log(self._name))
 
     def copy_to(self, target: Session, on_progress: Callable[[int, int], object], pages: int = 256) -> None:
         """Overwrite another file with the current state of this one, in one transaction.
@@ -264,16 +265,16 @@ CREATE INDEX definitions_by_generation ON definitions (generation);
 """
 
 
-def prepare_schema(connection: Session, path: Path) -> None:
+def prepare_schema(connection: Session) -> None:
     """Create the tables in an empty file, migrate older ones, and reject files of other programs.
 
     Raises:
         ConfigError: the file has other tables, or those of a newer version.
     """
-    if _version(connection, path) == SCHEMA_VERSION:
+    if _version(connection) == SCHEMA_VERSION:
         return
     connection.run("BEGIN IMMEDIATE")
-    version = _version(connection, path)
+    version = _version(connection)
     if version is None:
         connection.run(_TABLES)
         connection.run("INSERT INTO schema_version VALUES (?)", (SCHEMA_VERSION,))
@@ -285,7 +286,7 @@ def prepare_schema(connection: Session, path: Path) -> None:
     connection.run("COMMIT")
 
 
-def check_version(connection: Session, path: Path) -> int:
+def check_version(connection: Session) -> int:
     """Return the schema version. Each transaction checks it first, as another process may have migrated the file.
 
     Raises:
@@ -296,7 +297,7 @@ def check_version(connection: Session, path: Path) -> int:
         version = int(found[0][0]) if found else 0
     if version > SCHEMA_VERSION:
         raise ConfigError(
-            f"'{path}' was written by a newer version of this program.",
+            f"'{connection.path}' was written by a newer version of this program.",
             details=f"store version {version}, known up to {SCHEMA_VERSION}",
             suggestion="Upgrade knowledge-mcp, or set DATA_PATH to another folder.",
         )
@@ -317,19 +318,19 @@ def tables_in(connection: Session) -> set[str]:
     return {str(name) for _, name in found}
 
 
-def _version(connection: Session, path: Path) -> int | None:
+def _version(connection: Session) -> int | None:
     tables = tables_in(connection)
     if not tables:
         return None
     if not {"schema_version", "collections", "generations"} <= tables:
         raise ConfigError(
-            f"'{path}' is a SQLite file of another program.",
+            f"'{connection.path}' is a SQLite file of another program.",
             suggestion="Set DATA_PATH to another folder.",
         )
-    version = check_version(connection, path)
+    version = check_version(connection)
     if version < SCHEMA_VERSION and version not in MIGRATIONS:
         raise ConfigError(
-            f"'{path}' has store version {version}, which cannot be upgraded to {SCHEMA_VERSION}.",
+            f"'{connection.path}' has store version {version}, which cannot be upgraded to {SCHEMA_VERSION}.",
             suggestion="Set DATA_PATH to another folder and ingest the documents again.",
         )
     return version
