@@ -113,9 +113,9 @@ def qdrant(monkeypatch: pytest.MonkeyPatch) -> Generator[tuple[Make, list[str]]]
     made: list[str] = []
     honest = search.write_index
 
-    def counted(connection: QdrantConnection, place: QdrantCollection, analyser: Analyser, claim: str) -> None:
+    def counted(place: QdrantCollection, analyser: Analyser, claim: str) -> None:
         made.append(analyser.version)
-        honest(connection, place, analyser, claim)
+        honest(place, analyser, claim)
 
     monkeypatch.setattr(search, "write_index", counted)
     server = QdrantServer()
@@ -185,10 +185,10 @@ def test_an_older_version_stores_nothing_while_a_newer_one_is_indexing_in_qdrant
         put(older, "d", [SamplePassage("verified systems", id="1")])
         honest = search.heads
 
-        def midway(connection: QdrantConnection, place: QdrantCollection) -> Any:
+        def midway(place: QdrantCollection) -> Any:
             with pytest.raises(ConfigError, match="english-9-plain"):
                 put(older, "e", [SamplePassage("verified again", id="2")])
-            return honest(connection, place)
+            return honest(place)
 
         monkeypatch.setattr(search, "heads", midway)
         assert answers(newer, "verified") == (["1"], "")

@@ -19,7 +19,7 @@ import logging
 import re
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from qdrant_client import QdrantClient, models
@@ -95,6 +95,7 @@ class QdrantCollection:
     """A collection, as its description says.
 
     Attributes:
+        connection: to its server.
         name: name of the collection.
         home: name of the Qdrant collection with the chunks; a rename does not change it.
         space, created_at: as in `CollectionInfo`.
@@ -106,6 +107,7 @@ class QdrantCollection:
         is_naming: whether a change of names was started and not finished.
     """
 
+    connection: QdrantConnection = field(repr=False, compare=False)
     name: str
     home: str
     space: EmbeddingSpace
@@ -136,7 +138,7 @@ class QdrantCollection:
         return f"{self.analyser} {self.mean!r}"
 
 
-def place_of(name: str, payload: Mapping[str, Any] | None) -> QdrantCollection | None:
+def place_of(connection: QdrantConnection, name: str, payload: Mapping[str, Any] | None) -> QdrantCollection | None:
     """Parse a description; None if the collection is being dropped.
 
     Raises:
@@ -154,9 +156,9 @@ def place_of(name: str, payload: Mapping[str, Any] | None) -> QdrantCollection |
     if payload["state"] == "dropping":
         return None
     return QdrantCollection(
-        name, payload["home"], space_from_json(payload["space"]), payload["created_at"], payload["analyser"],
-        payload.get("mean"), payload.get("changed", ""), payload.get("coming", ""), payload.get("indexer", ""),
-        bool(payload.get("names")),
+        connection, name, payload["home"], space_from_json(payload["space"]), payload["created_at"],
+        payload["analyser"], payload.get("mean"), payload.get("changed", ""), payload.get("coming", ""),
+        payload.get("indexer", ""), bool(payload.get("names")),
     )  # fmt: skip
 
 
@@ -177,7 +179,7 @@ def look(connection: QdrantConnection, name: str) -> QdrantCollection | None:
             if records_of(name) not in connection.aliases():
                 raise ConfigError(f"Qdrant has a collection '{name}' with another layout.", suggestion=_OURS) from None
         found = connection.retrieve(records_of(name), [META])  # its names were given in the meantime
-    return place_of(name, found[0].payload if found else None)
+    return place_of(connection, name, found[0].payload if found else None)
 
 
 def all_places(connection: QdrantConnection) -> list[QdrantCollection]:
@@ -226,15 +228,15 @@ def create(connection: QdrantConnection, name: str, space: EmbeddingSpace, analy
         _remove(connection, home)
     meta["home"] = home
     _made(connection, records_of(home), lambda client: _make_records(client, records_of(home), config))
-    for field, kind in RECORD_INDEXES.items():
-        connection.index(records_of(home), field, schema_of(kind, on_disk=config.on_disk))
+    for name_of_field, kind in RECORD_INDEXES.items():
+        connection.index(records_of(home), name_of_field, schema_of(kind, on_disk=config.on_disk))
     never = models.Filter(must=[models.FieldCondition(key="kind", match=models.MatchValue(value="never"))])
     first = models.PointsList(points=[models.PointStruct(id=META, payload=meta, vector={})], update_filter=never)
     connection.write(records_of(home), [models.UpsertOperation(upsert=first)], in_turn=True)
     _made(connection, home, lambda client: _make_chunks(client, home, space, config))
     _check_vectors(connection, home, space)
-    for field, kind in INDEXES.items():
-        connection.index(home, field, schema_of(kind, on_disk=config.on_disk))
+    for name_of_field, kind in INDEXES.items():
+        connection.index(home, name_of_field, schema_of(kind, on_disk=config.on_disk))
     _give_names(connection, {home: name})
     update_description(connection, home, {"state": "ready"})
     for each in (dropped, *(each for each, state in states.items() if state == "dropping")):
@@ -242,7 +244,7 @@ def create(connection: QdrantConnection, name: str, space: EmbeddingSpace, analy
             _remove(connection, each)
 
 
-def drop(connection: QdrantConnection, place: QdrantCollection) -> None:
+def drop(place: QdrantCollection) -> None:
     """Remove a collection. If interrupted, it counts as dropped, and the next `create` removes it.
 
     A server over its quota cannot store that state, but it does remove the collection; if interrupted there, drop it
@@ -250,8 +252,8 @@ def drop(connection: QdrantConnection, place: QdrantCollection) -> None:
     the rest.
     """
     with contextlib.suppress(QuotaExceededError):
-        update_description(connection, place.home, {"state": "dropping"})
-    _remove(connection, place.home)
+        update_description(place.connection, place.home, {"state": "dropping"})
+    _remove(place.connection, place.home)
 
 
 def rename(connection: QdrantConnection, names: Mapping[str, str]) -> None:

@@ -14,7 +14,7 @@ from knowledge_mcp.model.collection import DocumentParts, DocumentRecord
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, sound
 from knowledge_mcp.model.query import ChunkKey
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.qdrant.connection import PAGE, QdrantConnection
+from knowledge_mcp.stores.qdrant.connection import PAGE
 from knowledge_mcp.stores.qdrant.layout import DENSE, META, VISIBLE, QdrantCollection, place_of, point_id
 from knowledge_mcp.stores.qdrant.points import all_of, any_of, equals, to_bytes
 from knowledge_mcp.stores.shared.payload import chunk_from_json, parts_from, record_from_json
@@ -79,7 +79,6 @@ def _head(payload: Mapping[str, Any]) -> DocumentHead:
 
 
 def heads(
-    connection: QdrantConnection,
     place: QdrantCollection,
     *,
     whole: bool = False,
@@ -89,25 +88,23 @@ def heads(
     """Yield the heads of all documents, at most `most`, or those of some generations; `whole` includes the records."""
     some = [] if generations is None else [any_of("generation", generations)]
     kept = all_of(_DOCUMENTS, *some)
-    for point in connection.scroll(place.records, kept, ["kind", *_FIELDS] if whole else _NUMBERS, most=most):
+    for point in place.connection.scroll(place.records, kept, ["kind", *_FIELDS] if whole else _NUMBERS, most=most):
         yield _head(point.payload or {})
 
 
-def place_and_head(
-    connection: QdrantConnection, place: QdrantCollection, document_id: str
-) -> tuple[QdrantCollection, DocumentHead | None]:
+def place_and_head(place: QdrantCollection, document_id: str) -> tuple[QdrantCollection, DocumentHead | None]:
     """Read the current description of a collection and the head of a document, in one round trip."""
-    now, found = place_and_heads(connection, place, [document_id])
+    now, found = place_and_heads(place, [document_id])
     return now, found[0] if found else None
 
 
-def heads_of(connection: QdrantConnection, place: QdrantCollection, document_ids: Sequence[str]) -> list[DocumentHead]:
+def heads_of(place: QdrantCollection, document_ids: Sequence[str]) -> list[DocumentHead]:
     """Read the current heads of some documents, in one round trip; missing ones are left out."""
-    return place_and_heads(connection, place, document_ids)[1]
+    return place_and_heads(place, document_ids)[1]
 
 
 def place_and_heads(
-    connection: QdrantConnection, place: QdrantCollection, document_ids: Sequence[str]
+    place: QdrantCollection, document_ids: Sequence[str]
 ) -> tuple[QdrantCollection, list[DocumentHead]]:
     """Read the current description of a collection and the heads of some documents, in one round trip.
 
@@ -115,8 +112,8 @@ def place_and_heads(
         NotFoundError: the collection does not exist any more.
     """
     names = [head_id(each) for each in document_ids]
-    found = {str(each.id): each.payload or {} for each in connection.retrieve(place.records, [META, *names])}
-    now = place_of(place.name, found[META]) if META in found else None
+    found = {str(each.id): each.payload or {} for each in place.connection.retrieve(place.records, [META, *names])}
+    now = place_of(place.connection, place.name, found[META]) if META in found else None
     if now is None:
         raise no_collection(place.name)
     return now, [_head(found[name]) for name in names if name in found]
@@ -129,8 +126,7 @@ class VisibilityCheck:
         missed: whether a publish has overtaken the last `keep`, so that visible points of a document may be missing.
     """
 
-    def __init__(self, connection: QdrantConnection, place: QdrantCollection) -> None:
-        self._connection = connection
+    def __init__(self, place: QdrantCollection) -> None:
         self._place = place
         self._known: dict[str, str | None] = {}
         self.missed = False
@@ -160,7 +156,7 @@ class VisibilityCheck:
 
     def _generations(self, document_ids: Iterable[str]) -> dict[str, str | None]:
         by_head = {head_id(document_id): document_id for document_id in document_ids}
-        found = self._connection.retrieve(self._place.records, list(by_head), ["generation"])
+        found = self._place.connection.retrieve(self._place.records, list(by_head), ["generation"])
         by_id = {str(each.id): (each.payload or {})["generation"] for each in found}
         return {document_id: by_id.get(point) for point, document_id in by_head.items()}
 
@@ -170,11 +166,9 @@ def _is_of(payload: Mapping[str, Any], now: Mapping[str, str | None]) -> bool:
     return document_id not in now or now[document_id] == payload["generation"]
 
 
-def read_again(
-    connection: QdrantConnection, place: QdrantCollection, read: Callable[[], list[models.Record]]
-) -> list[models.Record]:
+def read_again(place: QdrantCollection, read: Callable[[], list[models.Record]]) -> list[models.Record]:
     """Read points until no publish has overtaken the read, and return the visible ones."""
-    judge = VisibilityCheck(connection, place)
+    judge = VisibilityCheck(place)
     kept: list[models.Record] = []
     for _ in range(READS):
         kept = judge.keep(read())
@@ -192,23 +186,20 @@ _VECTORS = 250
 
 
 def records(
-    connection: QdrantConnection,
     place: QdrantCollection,
     document_ids: Sequence[str] | None = None,
     limit: int | None = None,
 ) -> list[DocumentRecord]:
     """Read records, sorted by id: all, any `limit` of them, or those of some documents."""
     if document_ids is None:
-        found = heads(connection, place, whole=True, most=limit)
+        found = heads(place, whole=True, most=limit)
     else:
-        found = (
-            head for some in batches(dict.fromkeys(document_ids), _ASKED) for head in heads_of(connection, place, some)
-        )
+        found = (head for some in batches(dict.fromkeys(document_ids), _ASKED) for head in heads_of(place, some))
     announced = sound(found, lambda head: record_from_json(head.record, head.document_id))
     return sorted(announced, key=lambda each: each.id)[:limit]
 
 
-def parts(connection: QdrantConnection, place: QdrantCollection, document_id: str) -> DocumentParts | None:
+def parts(place: QdrantCollection, document_id: str) -> DocumentParts | None:
     """Read the canonical text and the structure of a document; the structure is empty if none was published.
 
     Raises:
@@ -216,14 +207,14 @@ def parts(connection: QdrantConnection, place: QdrantCollection, document_id: st
     """
     lost: list[PartKind] = []
     for _ in range(READS):
-        _, head = place_and_head(connection, place, document_id)
+        _, head = place_and_head(place, document_id)
         if head is None:
             return None
         ids = {kind: part_ids(head, kind) for kind in PARTS}
         every = [each for kind in PARTS for each in ids[kind]]
         found: dict[str, str] = {}
         for some in batches(every, 16):
-            for point in connection.retrieve(place.records, some, list(PARTS)):
+            for point in place.connection.retrieve(place.records, some, list(PARTS)):
                 found |= {str(point.id): str(text) for text in (point.payload or {}).values()}
         if len(found) == len(every):
             text, structure = ("".join(found[each] for each in ids[kind]) for kind in PARTS)
@@ -235,53 +226,53 @@ def parts(connection: QdrantConnection, place: QdrantCollection, document_id: st
     )
 
 
-def chunks(connection: QdrantConnection, place: QdrantCollection, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
+def chunks(place: QdrantCollection, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
     """Read visible chunks by id, document, defined term or content hash."""
     if key in {"id", "content"}:
         field = "chunk_id" if key == "id" else "content_hash"
-        return by_value(_chunks(_by_keys(connection, place, field, values)), key, values)
+        return by_value(_chunks(_by_keys(place, field, values)), key, values)
     read = _document_chunks if key == "document" else _definitions
-    return [chunk for value in values for chunk in read(connection, place, value)]
+    return [chunk for value in values for chunk in read(place, value)]
 
 
-def _document_chunks(connection: QdrantConnection, place: QdrantCollection, document_id: str) -> list[Chunk]:
+def _document_chunks(place: QdrantCollection, document_id: str) -> list[Chunk]:
     """Read the chunks of the visible generation."""
     found: list[models.Record] = []
     for _ in range(READS):
-        _, head = place_and_head(connection, place, document_id)
+        _, head = place_and_head(place, document_id)
         if head is None:
             return []
         kept = all_of(equals("document_id", document_id), equals("generation", head.generation))
-        found = list(connection.scroll(place.home, kept, ["chunk"]))
+        found = list(place.connection.scroll(place.home, kept, ["chunk"]))
         if len(found) == head.chunks:
             break
     return in_order(_chunks(found))
 
 
-def known_vectors(connection: QdrantConnection, place: QdrantCollection, keys: Sequence[str]) -> dict[str, Vector]:
+def known_vectors(place: QdrantCollection, keys: Sequence[str]) -> dict[str, Vector]:
     """Look up vectors by embedding key."""
     known: dict[str, Vector] = {}
     for some in batches(dict.fromkeys(keys), _ASKED):
         missing: Sequence[str] = some
         while missing:  # read only what is missing: any number of chunks may share a key
             kept = all_of(any_of("embedding_key", missing))
-            page = list(connection.scroll(place.home, kept, ["embedding_key"], vectors=[DENSE], most=_VECTORS))
+            page = list(place.connection.scroll(place.home, kept, ["embedding_key"], vectors=[DENSE], most=_VECTORS))
             for point in page:
                 known[(point.payload or {})["embedding_key"]] = to_bytes(point.vector)
             missing = [key for key in some if key not in known] if len(page) == _VECTORS else []
     return known
 
 
-def _definitions(connection: QdrantConnection, place: QdrantCollection, term_key: str) -> list[Chunk]:
+def _definitions(place: QdrantCollection, term_key: str) -> list[Chunk]:
     """Read the visible chunks that define a term."""
-    found = _by_keys(connection, place, "terms", [term_key])
+    found = _by_keys(place, "terms", [term_key])
     return in_order(_chunks(found))
 
 
-def defined_terms(connection: QdrantConnection, place: QdrantCollection, analyser: Analyser) -> dict[str, str]:
+def defined_terms(place: QdrantCollection, analyser: Analyser) -> dict[str, str]:
     """Map keys to defined terms as printed; the first chunk decides, and terms take precedence over aliases."""
     kept = models.Filter(must_not=[models.IsEmptyCondition(is_empty=models.PayloadField(key="terms"))])
-    found = read_again(connection, place, lambda: list(connection.scroll(place.home, kept, [*MARKS, "chunk"])))
+    found = read_again(place, lambda: list(place.connection.scroll(place.home, kept, [*MARKS, "chunk"])))
     every = [one for chunk in in_order(_chunks(found)) for one in chunk.definitions]
     return printed_terms([(one.term, one.aliases) for one in every], analyser)
 
@@ -323,7 +314,7 @@ class KnownTotals:
         self._without: dict[tuple[str, tuple[str, str], frozenset[str]], RecordTotals] = {}
         self._lock = threading.Lock()
 
-    def of(self, connection: QdrantConnection, place: QdrantCollection) -> RecordTotals:
+    def of(self, place: QdrantCollection) -> RecordTotals:
         """Return the totals of a collection with an up-to-date description."""
         state = (place.analyser, place.changed)
         with self._lock:
@@ -331,24 +322,24 @@ class KnownTotals:
         if known is not None and known[0] == state:
             return known[2]
         sums = known[1] if known is not None and known[0][0] == place.analyser else {}  # lengths depend on the analyser
-        sums = _summed_again(connection, place, sums) if sums else {}
-        if not sums or sum(each.documents for each in sums.values()) != connection.count(place.records, _EVERY):
-            sums = _by_generation(heads(connection, place))
+        sums = _summed_again(place, sums) if sums else {}
+        if not sums or sum(each.documents for each in sums.values()) != place.connection.count(place.records, _EVERY):
+            sums = _by_generation(heads(place))
         summed = _added(sums.values())
         with self._lock:
             self._known[place.home] = (state, sums, summed)
         return summed
 
-    def without(self, connection: QdrantConnection, place: QdrantCollection, absent: frozenset[str]) -> RecordTotals:
+    def without(self, place: QdrantCollection, absent: frozenset[str]) -> RecordTotals:
         """Return the totals of a collection without some documents."""
         key = (place.home, (place.analyser, place.changed), absent)
         with self._lock:
             known = self._without.get(key)
         if known is None:
             ids = batches(map(head_id, sorted(absent)), PAGE)
-            found = (each for some in ids for each in connection.retrieve(place.records, some, _NUMBERS))
+            found = (each for some in ids for each in place.connection.retrieve(place.records, some, _NUMBERS))
             gone = totals(_head(each.payload or {}) for each in found)
-            known = RecordTotals(*(there - away for there, away in zip(self.of(connection, place), gone, strict=True)))
+            known = RecordTotals(*(there - away for there, away in zip(self.of(place), gone, strict=True)))
             with self._lock:
                 if len(self._without) >= _MOST_KNOWN:
                     self._without.clear()
@@ -356,17 +347,15 @@ class KnownTotals:
         return known
 
 
-def _summed_again(
-    connection: QdrantConnection, place: QdrantCollection, sums: Mapping[str, RecordTotals]
-) -> dict[str, RecordTotals]:
+def _summed_again(place: QdrantCollection, sums: Mapping[str, RecordTotals]) -> dict[str, RecordTotals]:
     """Update totals by generation; empty if the server cannot count by generation."""
     try:
-        counts = connection.facet(place.records, "generation", _EVERY, len(sums))
+        counts = place.connection.facet(place.records, "generation", _EVERY, len(sums))
     except InvalidInputError:  # the index is missing, which `verify` reports
         return {}
     same = {each: sums[each] for each, count in counts.items() if each in sums and sums[each].documents == count}
     others = counts.keys() - same.keys()
-    return same | (_by_generation(heads(connection, place, generations=others)) if others else {})
+    return same | (_by_generation(heads(place, generations=others)) if others else {})
 
 
 def _by_generation(found: Iterable[DocumentHead]) -> dict[str, RecordTotals]:
@@ -376,16 +365,14 @@ def _by_generation(found: Iterable[DocumentHead]) -> dict[str, RecordTotals]:
     return {each: totals(some) for each, some in grouped.items()}
 
 
-def _by_keys(
-    connection: QdrantConnection, place: QdrantCollection, field: str, keys: Sequence[str]
-) -> Iterator[models.Record]:
+def _by_keys(place: QdrantCollection, field: str, keys: Sequence[str]) -> Iterator[models.Record]:
     for some in batches(dict.fromkeys(keys), _ASKED):
         kept = all_of(any_of(field, some))
 
         def read(kept: models.Filter = kept) -> list[models.Record]:
-            return list(connection.scroll(place.home, kept, [*MARKS, "chunk"]))
+            return list(place.connection.scroll(place.home, kept, [*MARKS, "chunk"]))
 
-        yield from read_again(connection, place, read)
+        yield from read_again(place, read)
 
 
 def _chunks(points: Iterable[models.Record]) -> list[Chunk]:

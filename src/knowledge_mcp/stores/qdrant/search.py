@@ -20,7 +20,6 @@ from knowledge_mcp.model.chunk import Vector, numbers_of
 from knowledge_mcp.model.errors import InternalError, InvalidInputError
 from knowledge_mcp.model.query import Filter, LegHit, LegResults
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.qdrant.connection import QdrantConnection
 from knowledge_mcp.stores.qdrant.layout import BM25, DENSE, QdrantCollection, look, update_description
 from knowledge_mcp.stores.qdrant.points import (
     all_of,
@@ -117,19 +116,20 @@ class _Leg:
         return 1.0 if isinstance(self.query, list) else self.query.values[self.query.indices.index(index)]
 
 
-def search(connection: QdrantConnection, place: QdrantCollection, question: QdrantQuery) -> LegResults:
+def search(place: QdrantCollection, question: QdrantQuery) -> LegResults:
     """Run the requested legs. If both are requested and one fails, return the hits of the other."""
     required = conditions(question.filter)
     legs = _legs(question) if required is not None and question.limit > 0 else {}
     if required is None or not legs:
-        connection.count(place.name, None, exact=False)  # nothing to search for, but a missing collection is an error
+        # nothing to search for, but a missing collection is an error
+        place.connection.count(place.name, None, exact=False)
     else:
         try:
-            _run(connection, place, list(legs.values()), required, question)
+            _run(place, list(legs.values()), required, question)
         except (InvalidInputError, InternalError):
             if len(legs) == 1:
                 raise
-            _one_by_one(connection, place, list(legs.values()), required, question)
+            _one_by_one(place, list(legs.values()), required, question)
     nothing = _Leg("", [], 0, hits=())
     dense, lexical = legs.get(DENSE, nothing), legs.get(BM25, nothing)
     return LegResults(
@@ -151,7 +151,6 @@ def _legs(question: QdrantQuery) -> dict[str, _Leg]:
 
 
 def _one_by_one(
-    connection: QdrantConnection,
     place: QdrantCollection,
     legs: Sequence[_Leg],
     required: list[models.Condition],
@@ -164,7 +163,7 @@ def _one_by_one(
     """
     for leg in legs:
         try:
-            _run(connection, place, [leg], required, question)
+            _run(place, [leg], required, question)
         except (InvalidInputError, InternalError) as exc:
             leg.hits, leg.error = None, f"{exc.message} {exc.details}".strip()
             log_event(_logger, logging.WARNING, "leg_failed", leg=leg.using, collection=place.name, reason=exc.message)
@@ -173,25 +172,24 @@ def _one_by_one(
 
 
 def _run(
-    connection: QdrantConnection,
     place: QdrantCollection,
     legs: Sequence[_Leg],
     required: list[models.Condition],
     question: QdrantQuery,
 ) -> None:
     """Query all legs at once, and repeat until each has its hits."""
-    judge = VisibilityCheck(connection, place)
+    judge = VisibilityCheck(place)
     waiting = list(legs)
     for left in reversed(range(READS)):
         if not waiting:
             return
         single_terms = [(leg, index) for leg in waiting if not leg.frequencies for index in leg.terms]
-        requests = [_request(connection, question, leg, leg.query, leg.asked, required) for leg in waiting]
+        requests = [_request(place, question, leg, leg.query, leg.asked, required) for leg in waiting]
         requests += [
-            _request(connection, question, leg, models.SparseVector(indices=[index], values=[leg.count(index)]), 1, [])
+            _request(place, question, leg, models.SparseVector(indices=[index], values=[leg.count(index)]), 1, [])
             for leg, index in single_terms
         ]
-        answers = connection.query(place.name, requests)
+        answers = place.connection.query(place.name, requests)
         if any((each.payload or {})["home"] != place.home for points in answers for each in points):
             raise MovedError
         for (leg, index), points in zip(single_terms, answers[len(waiting) :], strict=True):
@@ -217,7 +215,7 @@ def _run(
 
 
 def _request(
-    connection: QdrantConnection,
+    place: QdrantCollection,
     question: QdrantQuery,
     leg: _Leg,
     query: list[float] | models.SparseVector,
@@ -228,11 +226,11 @@ def _request(
     return models.QueryRequest(
         query=query, using=leg.using, filter=all_of(*required) if required else None, limit=limit,
         with_payload=[*MARKS, *beside], with_vector=[BM25] if beside else None,
-        params=_params(connection, leg.using, question),
+        params=_params(place, leg.using, question),
     )  # fmt: skip
 
 
-def _params(connection: QdrantConnection, using: str, question: QdrantQuery) -> models.SearchParams | None:
+def _params(place: QdrantCollection, using: str, question: QdrantQuery) -> models.SearchParams | None:
     if using != DENSE:
         # document frequencies include deleted points until Qdrant optimises, which it never does for collections below
         # 1,000 points; an exact count costs 0.6 ms for 50,000 points, and a server older than 1.19 ignores it
@@ -241,7 +239,7 @@ def _params(connection: QdrantConnection, using: str, question: QdrantQuery) -> 
         corpus = models.IdfCorpusParams(corpus=models.Filter(must_not=hidden))
         return models.SearchParams(idf=corpus) if question.exact or absent else None
     rescored = None
-    if connection.config.quantization != "none":
+    if place.connection.config.quantization != "none":
         rescored = models.QuantizationSearchParams(rescore=True, oversampling=3.0)
     if not question.exact and rescored is None:
         return None
@@ -283,7 +281,7 @@ class TermWeights:
         self._documents: dict[str, int] = {}
         self._lock = threading.Lock()
 
-    def after_write(self, connection: QdrantConnection, place: QdrantCollection, documents: int = 1) -> None:
+    def after_write(self, place: QdrantCollection, documents: int = 1) -> None:
         """Recompute all weights if the mean length has drifted. Checks only now and then, depending on `documents`."""
         name = place.home
         with self._lock:
@@ -291,17 +289,17 @@ class TermWeights:
             if self._writes[name] * _OFTEN < self._documents.get(name, 0):
                 return
             self._writes[name] = 0
-        place, _ = place_and_head(connection, place, "")
-        found = self._known.of(connection, place)
+        place, _ = place_and_head(place, "")
+        found = self._known.of(place)
         with self._lock:
             self._documents[name] = found.documents
         mean = found.mean
         if place.mean is None or mean is None:
             return
         if abs(mean / place.mean - 1.0) > self._drift:
-            update_description(connection, place.home, {"mean": mean})
-            place, _ = place_and_head(connection, place, "")
-            log_event(_logger, logging.INFO, "bm25_reweighed", collection=place.name, chunks=weigh(connection, place))
+            update_description(place.connection, place.home, {"mean": mean})
+            place, _ = place_and_head(place, "")
+            log_event(_logger, logging.INFO, "bm25_reweighed", collection=place.name, chunks=weigh(place))
 
 
 def outdated_weights(place: QdrantCollection) -> models.Filter:
@@ -309,12 +307,12 @@ def outdated_weights(place: QdrantCollection) -> models.Filter:
     return models.Filter(must_not=[equals("weights", place.weights)])
 
 
-def weigh(connection: QdrantConnection, place: QdrantCollection) -> int:
+def weigh(place: QdrantCollection) -> int:
     """Recompute outdated weights with the collection's mean length; return the number of points changed."""
     if place.mean is None:
         return 0
     done = 0
-    points = connection.scroll(place.home, outdated_weights(place), ["words"])
+    points = place.connection.scroll(place.home, outdated_weights(place), ["words"])
     for batch in batches(points, _BATCH):
         vectors = [
             models.PointVectors(id=each.id, vector={BM25: weighted((each.payload or {})["words"].split(), place.mean)})
@@ -322,7 +320,7 @@ def weigh(connection: QdrantConnection, place: QdrantCollection) -> int:
         ]
         ids = [each.id for each in batch]
         operation = models.SetPayload(payload={"weights": place.weights}, points=ids)
-        connection.write_present(
+        place.connection.write_present(
             place.home,
             [
                 models.UpdateVectorsOperation(update_vectors=models.UpdateVectors(points=vectors)),
@@ -333,7 +331,7 @@ def weigh(connection: QdrantConnection, place: QdrantCollection) -> int:
     return done
 
 
-def index_again(connection: QdrantConnection, place: QdrantCollection, analyser: Analyser) -> None:
+def index_again(place: QdrantCollection, analyser: Analyser) -> None:
     """Re-index terms and weights with an analyser newer than the collection's; only one of several processes does it.
 
     The new analyser version is recorded at the end, so that an interrupted run starts again. Its coming is announced
@@ -342,24 +340,24 @@ def index_again(connection: QdrantConnection, place: QdrantCollection, analyser:
     """
     while True:
         claim = secrets.token_hex(8)
-        update_description(connection, place.home, {"coming": analyser.version, "indexer": claim})
-        time.sleep(connection.config.known_seconds)
-        now = look(connection, place.name)
+        update_description(place.connection, place.home, {"coming": analyser.version, "indexer": claim})
+        time.sleep(place.connection.config.known_seconds)
+        now = look(place.connection, place.name)
         if now is None or not is_newer(analyser.version, now.analyser):
             return
         if now.indexer == claim:
-            write_index(connection, place, analyser, claim)
+            write_index(place, analyser, claim)
             return
-        if _is_done_by_another(connection, now, analyser):
+        if _is_done_by_another(now, analyser):
             return
 
 
-def _is_done_by_another(connection: QdrantConnection, place: QdrantCollection, analyser: Analyser) -> bool:
+def _is_done_by_another(place: QdrantCollection, analyser: Analyser) -> bool:
     """Wait while another process indexes; return False if it shows no progress for `SILENCE` seconds."""
     seen, since = place.indexer, time.monotonic()
     while time.monotonic() - since < SILENCE:
         time.sleep(_LOOK_AGAIN)
-        now = look(connection, place.name)
+        now = look(place.connection, place.name)
         if now is None or not is_newer(analyser.version, now.analyser):
             return True
         if now.indexer != seen:
@@ -367,10 +365,10 @@ def _is_done_by_another(connection: QdrantConnection, place: QdrantCollection, a
     return False
 
 
-def write_index(connection: QdrantConnection, place: QdrantCollection, analyser: Analyser, claim: str) -> None:
+def write_index(place: QdrantCollection, analyser: Analyser, claim: str) -> None:
     """Re-index a collection that this process has claimed, and record progress on the way."""
-    for number, batch in enumerate(batches(connection.scroll(place.home, None, ["chunk"]), _BATCH)):
-        update_description(connection, place.home, {"indexer": f"{claim} {number}"})
+    for number, batch in enumerate(batches(place.connection.scroll(place.home, None, ["chunk"]), _BATCH)):
+        update_description(place.connection, place.home, {"indexer": f"{claim} {number}"})
         operations: list[models.UpdateOperation] = []
         for each in batch:
             chunk = chunk_from_json((each.payload or {})["chunk"])
@@ -382,21 +380,21 @@ def write_index(connection: QdrantConnection, place: QdrantCollection, analyser:
             }
             change = models.SetPayload(payload=payload, points=[each.id])
             operations.append(models.SetPayloadOperation(set_payload=change))
-        connection.write_present(place.home, operations)
-    _sum_lengths(connection, place)
-    mean = totals(heads(connection, place)).mean
-    count = weigh(connection, replace(place, analyser=analyser.version, mean=mean))
+        place.connection.write_present(place.home, operations)
+    _sum_lengths(place)
+    mean = totals(heads(place)).mean
+    count = weigh(replace(place, analyser=analyser.version, mean=mean))
     update_description(
-        connection, place.home, {"analyser": analyser.version, **({} if mean is None else {"mean": mean})}
+        place.connection, place.home, {"analyser": analyser.version, **({} if mean is None else {"mean": mean})}
     )
     log_event(_logger, logging.INFO, "indexed_again", collection=place.name, analyser=analyser.version, chunks=count)
 
 
-def _sum_lengths(connection: QdrantConnection, place: QdrantCollection) -> None:
+def _sum_lengths(place: QdrantCollection) -> None:
     """Recompute the total length of each document's chunks."""
-    for head in heads(connection, place):
+    for head in heads(place):
         kept = all_of(equals("document_id", head.document_id), equals("generation", head.generation))
-        points = connection.scroll(place.home, kept, ["length"])
+        points = place.connection.scroll(place.home, kept, ["length"])
         total = sum((each.payload or {})["length"] for each in points)
         change = models.SetPayload(payload={"length": total}, points=[head_id(head.document_id)])
-        connection.write(place.records, [models.SetPayloadOperation(set_payload=change)])
+        place.connection.write(place.records, [models.SetPayloadOperation(set_payload=change)])

@@ -103,7 +103,7 @@ class QdrantStore:
         place = self.look(name)
         if place is None:
             return False
-        layout.drop(self.connection, place)
+        layout.drop(place)
         self.forget(name)
         return True
 
@@ -127,7 +127,7 @@ class QdrantStore:
             with self._indexing:
                 place = self.look(name)
                 if place is not None and is_newer(self.analyser.version, place.analyser):
-                    index_again(self.connection, place, self.analyser)
+                    index_again(place, self.analyser)
             return self.fresh(name)
         return place
 
@@ -151,13 +151,13 @@ class QdrantStore:
     def written(self, place: QdrantCollection, documents: int = 1) -> None:
         """Update weights after a write. A failure does not undo the write; the next writer tries again."""
         try:
-            self._weights.after_write(self.connection, place, documents)
+            self._weights.after_write(place, documents)
         except KnowledgeError as exc:
             log_event(_logger, logging.WARNING, "bm25_not_weighed", collection=place.name, reason=exc.message)
 
     def statistics(self, place: QdrantCollection) -> StoreStatistics:
         """Return the counts of a collection with an up-to-date description."""
-        counted = self.totals.of(self.connection, place)
+        counted = self.totals.of(place)
         return StoreStatistics(counted.documents, counted.chunks, counted.tokens, counted.size)
 
 
@@ -195,31 +195,31 @@ class QdrantHandle:
         place = self._store.fresh(self._name)
         if any(each.chunks for each in documents):
             check_index(place, self._store.analyser)
-        for published in writing.publish(self._store.connection, place, self._store.analyser, documents):
+        for published in writing.publish(place, self._store.analyser, documents):
             self._store.written(place, len(published))
             for document_id in published:
                 on_published(document_id)
 
     def delete(self, document_id: str) -> int:
         place = self._store.fresh(self._name)
-        removed = writing.delete_document(self._store.connection, place, document_id)
+        removed = writing.delete_document(place, document_id)
         self._store.written(place)
         return removed
 
     def vectors(self, embedding_keys: Sequence[str]) -> dict[str, Vector]:
-        return self._read(lambda place: reading.known_vectors(self._store.connection, place, embedding_keys))
+        return self._read(lambda place: reading.known_vectors(place, embedding_keys))
 
     def documents(self, document_ids: Sequence[str] | None = None, *, limit: int | None = None) -> list[DocumentRecord]:
-        return self._read(lambda place: reading.records(self._store.connection, place, document_ids, limit))
+        return self._read(lambda place: reading.records(place, document_ids, limit))
 
     def parts(self, document_id: str) -> DocumentParts | None:
-        return self._read(lambda place: reading.parts(self._store.connection, place, document_id))
+        return self._read(lambda place: reading.parts(place, document_id))
 
     def chunks(self, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
         def read(place: QdrantCollection) -> list[Chunk]:
             if key == "term":
                 check_index(place, self._store.analyser)
-            return reading.chunks(self._store.connection, place, key, values)
+            return reading.chunks(place, key, values)
 
         return self._read(read)
 
@@ -238,11 +238,11 @@ class QdrantHandle:
         raise InternalError(f"Collection '{self._name}' keeps changing its name.", suggestion="Search again.")
 
     def defined_terms(self) -> dict[str, str]:
-        return self._read(lambda place: reading.defined_terms(self._store.connection, place, self._store.analyser))
+        return self._read(lambda place: reading.defined_terms(place, self._store.analyser))
 
     def verify(self, *, repair: bool = False) -> list[Finding]:
         place = self._store.fresh(self._name)
-        return verify.verify(self._store.connection, place, repair=repair)
+        return verify.verify(place, repair=repair)
 
     def _read(self, read: Callable[[QdrantCollection], T]) -> T:
         """Read from the collection; one that was dropped during a snapshot is looked up again."""
@@ -275,6 +275,6 @@ class QdrantHandle:
         mean = None
         if terms and (absent := absent_in(filter)):  # see `search`: what the user may not see must not affect weights
             now = self._snapshot or self._store.fresh(self._name)
-            mean = self._store.totals.without(self._store.connection, now, absent).mean
-        found = search(self._store.connection, place, QdrantQuery(vector, terms, filter, limit, exact, mean))
+            mean = self._store.totals.without(now, absent).mean
+        found = search(place, QdrantQuery(vector, terms, filter, limit, exact, mean))
         return replace(found, lexical_error=newer or found.lexical_error)

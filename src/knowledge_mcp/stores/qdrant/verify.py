@@ -41,23 +41,23 @@ class _StoredPoints:
     unsettled: dict[str, list[models.Record]] = field(default_factory=dict[str, list[models.Record]])
 
 
-def verify(connection: QdrantConnection, place: QdrantCollection, *, repair: bool) -> list[Finding]:
+def verify(place: QdrantCollection, *, repair: bool) -> list[Finding]:
     """Check one collection; with `repair`, remove leftovers and rebuild what is derived."""
-    known = {each.document_id: each for each in heads(connection, place)}
-    seen = _look(connection, place, known)
-    findings = list(_indexes(connection, place, repair=repair))
-    findings += _leftovers(connection, place, seen, repair=repair)
+    known = {each.document_id: each for each in heads(place)}
+    seen = _look(place, known)
+    findings = list(_indexes(place, repair=repair))
+    findings += _leftovers(place, seen, repair=repair)
     for document_id in sorted(known):
         findings += _document(known[document_id], seen)
-    findings += _vectors(connection, place)
-    findings += _parts(connection, place, known, repair=repair)
-    findings += _weights(connection, place, repair=repair)
+    findings += _vectors(place)
+    findings += _parts(place, known, repair=repair)
+    findings += _weights(place, repair=repair)
     return findings
 
 
-def _look(connection: QdrantConnection, place: QdrantCollection, known: Mapping[str, DocumentHead]) -> _StoredPoints:
+def _look(place: QdrantCollection, known: Mapping[str, DocumentHead]) -> _StoredPoints:
     seen = _StoredPoints()
-    for point in connection.scroll(place.home, None, ["document_id", "generation", "state"]):
+    for point in place.connection.scroll(place.home, None, ["document_id", "generation", "state"]):
         payload: Mapping[str, Any] = point.payload or {}
         document_id = payload["document_id"]
         head = known.get(document_id)
@@ -70,18 +70,16 @@ def _look(connection: QdrantConnection, place: QdrantCollection, known: Mapping[
     return seen
 
 
-def _leftovers(
-    connection: QdrantConnection, place: QdrantCollection, seen: _StoredPoints, *, repair: bool
-) -> Iterator[Finding]:
+def _leftovers(place: QdrantCollection, seen: _StoredPoints, *, repair: bool) -> Iterator[Finding]:
     for document_id, points in sorted(seen.left.items()):
         if repair:
-            _delete(connection, place.home, [each.id for each in points])
+            _delete(place.connection, place.home, [each.id for each in points])
         left = how_many(len(points), "chunk is", "chunks are")
         message = f"{left} left over from a publish or delete that was not finished."
         yield repairable(message, document_id, repaired=repair)
     for document_id, points in sorted(seen.unsettled.items()):
         if repair:
-            settle(connection, place.home, points)
+            settle(place.connection, place.home, points)
         message = (
             f"{how_many(len(points), 'chunk waits', 'chunks wait')} for the end of a publish that was not finished."
         )
@@ -95,23 +93,21 @@ def _document(head: DocumentHead, seen: _StoredPoints) -> Iterator[Finding]:
         yield Finding(message, head.document_id, suggestion=_INGEST)
 
 
-def _vectors(connection: QdrantConnection, place: QdrantCollection) -> Iterator[Finding]:
+def _vectors(place: QdrantCollection) -> Iterator[Finding]:
     kept = models.Filter(must_not=[models.HasVectorCondition(has_vector=DENSE)])
     without = Counter(
-        (each.payload or {})["document_id"] for each in connection.scroll(place.home, kept, ["document_id"])
+        (each.payload or {})["document_id"] for each in place.connection.scroll(place.home, kept, ["document_id"])
     )
     for document_id, count in sorted(without.items()):
         yield Finding(f"{how_many(count, 'chunk has', 'chunks have')} no vector.", document_id, suggestion=_INGEST)
 
 
-def _parts(
-    connection: QdrantConnection, place: QdrantCollection, known: Mapping[str, DocumentHead], *, repair: bool
-) -> Iterator[Finding]:
+def _parts(place: QdrantCollection, known: Mapping[str, DocumentHead], *, repair: bool) -> Iterator[Finding]:
     expected = {
         each: (head.document_id, kind) for head in known.values() for kind in PARTS for each in part_ids(head, kind)
     }
     kept = all_of(any_of("kind", PARTS))
-    present = [each.id for each in connection.scroll(place.records, kept, ["kind"])]
+    present = [each.id for each in place.connection.scroll(place.records, kept, ["kind"])]
     missing = Counter(expected[each] for each in expected.keys() - {str(each) for each in present})
     for document_id, kind in sorted(missing):
         message = "The canonical text is missing." if kind == "text" else "The sections and pages are missing."
@@ -119,32 +115,32 @@ def _parts(
     left = [each for each in present if str(each) not in expected]
     if left:
         if repair:
-            _delete(connection, place.records, left)
+            _delete(place.connection, place.records, left)
         message = f"{how_many(len(left), 'part')} of texts or structures without a document."
         yield repairable(message, repaired=repair)
 
 
-def _weights(connection: QdrantConnection, place: QdrantCollection, *, repair: bool) -> Iterator[Finding]:
+def _weights(place: QdrantCollection, *, repair: bool) -> Iterator[Finding]:
     unweighted = models.Filter(must_not=[models.HasVectorCondition(has_vector=BM25)])
     without = models.Filter(should=[outdated_weights(place), unweighted])
-    wrong = connection.count(place.home, without)
+    wrong = place.connection.count(place.home, without)
     if not wrong:
         return
     if repair:
         operation = models.SetPayload(payload={"weights": None}, filter=without)
-        connection.write(place.home, [models.SetPayloadOperation(set_payload=operation)])
-        weigh(connection, place)
+        place.connection.write(place.home, [models.SetPayloadOperation(set_payload=operation)])
+        weigh(place)
     yield repairable(
         f"{how_many(wrong, 'chunk has', 'chunks have')} no BM25 weights, or outdated weights.", repaired=repair
     )
 
 
-def _indexes(connection: QdrantConnection, place: QdrantCollection, *, repair: bool) -> Iterator[Finding]:
+def _indexes(place: QdrantCollection, *, repair: bool) -> Iterator[Finding]:
     for name, indexes in ((place.home, INDEXES), (place.records, RECORD_INDEXES)):
-        present = connection.info(name).payload_schema
+        present = place.connection.info(name).payload_schema
         for key in sorted(indexes.keys() - present.keys()):
             if repair:
-                connection.index(name, key, schema_of(indexes[key], on_disk=connection.config.on_disk))
+                place.connection.index(name, key, schema_of(indexes[key], on_disk=place.connection.config.on_disk))
             message = f"Qdrant's collection '{name}' has no index of '{key}'; filters on it are slow or refused."
             yield repairable(message, repaired=repair)
 

@@ -128,9 +128,7 @@ class _PendingDocument:
         return 2000 + sum(len(piece) for pieces in self.parts.values() for piece in pieces)
 
 
-def publish(
-    connection: QdrantConnection, place: QdrantCollection, analyser: Analyser, documents: Sequence[WholeDocument]
-) -> Iterator[list[str]]:
+def publish(place: QdrantCollection, analyser: Analyser, documents: Sequence[WholeDocument]) -> Iterator[list[str]]:
     """Publish documents in batches whose points, records and parts fit into one request each.
 
     Yields:
@@ -151,7 +149,7 @@ def publish(
     ):
         waiting = batch
         for _ in range(RACES):
-            done = _published(connection, place, waiting)
+            done = _published(place, waiting)
             if done:
                 yield [each.record.id for each in waiting if each.record.id in done]
             waiting = [each for each in waiting if each.record.id not in done]
@@ -166,15 +164,17 @@ def _coming(document: WholeDocument, analyser: Analyser) -> _PendingDocument:
     return _PendingDocument(document, payloads, parts_of(document.text, document.structure))
 
 
-def _published(connection: QdrantConnection, place: QdrantCollection, coming: Sequence[_PendingDocument]) -> set[str]:
+def _published(place: QdrantCollection, coming: Sequence[_PendingDocument]) -> set[str]:
     """Try to publish documents under one new generation; return the ids of those that became visible."""
     ids = [each.record.id for each in coming]
-    place, heads = place_and_heads(connection, place, ids)
-    place = with_mean(connection, place, [payload for each in coming for payload in each.payloads])
+    place, heads = place_and_heads(place, ids)
+    place = with_mean(place, [payload for each in coming for payload in each.payloads])
     unsettled = all_of(any_of("document_id", ids), equals("state", MOVING))
-    found = [each.payload or {} for each in connection.scroll(place.home, unsettled, ["document_id", "generation"])]
+    found = [
+        each.payload or {} for each in place.connection.scroll(place.home, unsettled, ["document_id", "generation"])
+    ]
     generation = secrets.token_hex(16)
-    _write_points(connection, place, coming, generation)
+    _write_points(place, coming, generation)
     old = {each.document_id: each for each in heads}
     left: dict[str, set[str]] = {}
     for each in found:
@@ -186,19 +186,17 @@ def _published(connection: QdrantConnection, place: QdrantCollection, coming: Se
         )
         for each in coming
     ]  # fmt: skip
-    return {each.fresh.document_id for each in swap(connection, place, swaps)}
+    return {each.fresh.document_id for each in swap(place, swaps)}
 
 
-def _write_points(
-    connection: QdrantConnection, place: QdrantCollection, coming: Sequence[_PendingDocument], generation: str
-) -> None:
+def _write_points(place: QdrantCollection, coming: Sequence[_PendingDocument], generation: str) -> None:
     """Write the new points, after marking the visible ones as moving."""
     operations: list[models.UpdateOperation] = [unsettle([each.record.id for each in coming], generation)]
     for batch in requests_of(_points(place, coming, generation)):
         operations.append(models.UpsertOperation(upsert=models.PointsList(points=batch)))
-        connection.write(place.home, operations)
+        place.connection.write(place.home, operations)
         operations = []
-    connection.write(place.home, operations)
+    place.connection.write(place.home, operations)
 
 
 def _points(
@@ -214,15 +212,13 @@ def _points(
 # before the commit
 
 
-def with_mean(
-    connection: QdrantConnection, place: QdrantCollection, payloads: Sequence[Mapping[str, Any]]
-) -> QdrantCollection:
+def with_mean(place: QdrantCollection, payloads: Sequence[Mapping[str, Any]]) -> QdrantCollection:
     """Set the mean length at the first publish into a collection."""
     if place.mean is not None or not payloads:
         return place
     total = sum(each["length"] for each in payloads)
-    update_description(connection, place.home, {"mean": total / len(payloads) if total else 1.0})
-    return place_and_head(connection, place, "")[0]
+    update_description(place.connection, place.home, {"mean": total / len(payloads) if total else 1.0})
+    return place_and_head(place, "")[0]
 
 
 def unsettle(document_ids: Sequence[str], coming: str) -> models.UpdateOperation:
@@ -239,23 +235,23 @@ def unsettle(document_ids: Sequence[str], coming: str) -> models.UpdateOperation
 # the commit
 
 
-def swap(connection: QdrantConnection, place: QdrantCollection, swaps: Sequence[Swap]) -> list[Swap]:
+def swap(place: QdrantCollection, swaps: Sequence[Swap]) -> list[Swap]:
     """Make new generations visible whose points were written; return those that are visible and complete.
 
     The others were overtaken by another writer; publishing them means starting again.
     """
-    _write_parts(connection, place, swaps)
-    armed = _whole(connection, place, swaps)
-    named = _commit(connection, place, armed)
-    done = _whole(connection, place, named)
+    _write_parts(place, swaps)
+    armed = _whole(place, swaps)
+    named = _commit(place, armed)
+    done = _whole(place, named)
     kept = set(_ids(named))
     gone = [each.old for each in armed if each.old is not None]  # in any case their records name other generations now
     gone += [each.fresh for each in swaps if each.fresh.document_id not in kept]
-    _sweep(connection, place, done, gone)
+    _sweep(place, done, gone)
     return done
 
 
-def _write_parts(connection: QdrantConnection, place: QdrantCollection, swaps: Sequence[Swap]) -> None:
+def _write_parts(place: QdrantCollection, swaps: Sequence[Swap]) -> None:
     """Write texts and structures, under the generation that the record will name."""
     points = (
         models.PointStruct(
@@ -269,19 +265,19 @@ def _write_parts(connection: QdrantConnection, place: QdrantCollection, swaps: S
     )
     for batch in requests_of(points):
         upsert = models.UpsertOperation(upsert=models.PointsList(points=batch))
-        connection.write(place.records, [upsert])
+        place.connection.write(place.records, [upsert])
 
 
-def _whole(connection: QdrantConnection, place: QdrantCollection, swaps: Sequence[Swap]) -> list[Swap]:
+def _whole(place: QdrantCollection, swaps: Sequence[Swap]) -> list[Swap]:
     """Keep the swaps whose new points are all present, so were not swept by another writer."""
-    if not swaps or _counted(connection, place, swaps) == sum(each.fresh.chunks for each in swaps):
+    if not swaps or _counted(place, swaps) == sum(each.fresh.chunks for each in swaps):
         return list(swaps)
-    return [each for each in swaps if _counted(connection, place, [each]) == each.fresh.chunks]
+    return [each for each in swaps if _counted(place, [each]) == each.fresh.chunks]
 
 
-def _counted(connection: QdrantConnection, place: QdrantCollection, swaps: Sequence[Swap]) -> int:
+def _counted(place: QdrantCollection, swaps: Sequence[Swap]) -> int:
     kept = all_of(any_of("document_id", _ids(swaps)), any_of("generation", _generations(swaps)))
-    return connection.count(place.home, kept)
+    return place.connection.count(place.home, kept)
 
 
 def _ids(swaps: Sequence[Swap]) -> list[str]:
@@ -292,7 +288,7 @@ def _generations(swaps: Sequence[Swap]) -> list[str]:
     return sorted({each.fresh.generation for each in swaps})
 
 
-def _commit(connection: QdrantConnection, place: QdrantCollection, swaps: Sequence[Swap]) -> list[Swap]:
+def _commit(place: QdrantCollection, swaps: Sequence[Swap]) -> list[Swap]:
     """Let each record name its new generation if it still names the old one; return the swaps that succeeded."""
     if not swaps:
         return []
@@ -307,8 +303,8 @@ def _commit(connection: QdrantConnection, place: QdrantCollection, swaps: Sequen
         for still, points in by_old.items()
     ]
     token = "/".join([swaps[0].fresh.document_id, *_generations(swaps)])
-    connection.write(place.records, [*operations, changed(token)], in_turn=True)
-    now = {each.document_id: each.generation for each in heads_of(connection, place, _ids(swaps))}
+    place.connection.write(place.records, [*operations, changed(token)], in_turn=True)
+    now = {each.document_id: each.generation for each in heads_of(place, _ids(swaps))}
     return [each for each in swaps if now.get(each.fresh.document_id) == each.fresh.generation]
 
 
@@ -325,23 +321,20 @@ def changed(token: str) -> models.SetPayloadOperation:
 # after the commit
 
 
-def _sweep(
-    connection: QdrantConnection, place: QdrantCollection, done: Sequence[Swap], gone: Sequence[DocumentHead]
-) -> None:
+def _sweep(place: QdrantCollection, done: Sequence[Swap], gone: Sequence[DocumentHead]) -> None:
     """Delete what the published generations have replaced; if this fails, the next writer does it.
 
     Parts are deleted first: as long as a document's points are not settled, the next writer knows that something is
     left.
 
     Args:
-        connection: the connection.
         place: the collection.
         done: the swaps that succeeded.
         gone: heads that no record names any more, of these documents and of those that were not published.
     """
     try:
-        connection.write(place.records, _without_parts(gone, [each for each in done if each.left]))
-        connection.write(place.home, _settled(done) if done else [])
+        place.connection.write(place.records, _without_parts(gone, [each for each in done if each.left]))
+        place.connection.write(place.home, _settled(done) if done else [])
     except KnowledgeError as exc:
         log_event(_logger, logging.WARNING, "publish_not_swept", document_id=", ".join(_ids(done)), reason=exc.message)
 
@@ -380,17 +373,17 @@ def settle(connection: QdrantConnection, name: str, points: Sequence[models.Reco
         connection.write_present(name, [models.SetPayloadOperation(set_payload=change)])
 
 
-def delete_document(connection: QdrantConnection, place: QdrantCollection, document_id: str) -> int:
+def delete_document(place: QdrantCollection, document_id: str) -> int:
     """Delete a document: first its record, then everything that it named; return the number of visible chunks."""
-    place, head = place_and_head(connection, place, document_id)
+    place, head = place_and_head(place, document_id)
     mine = equals("document_id", document_id)
     visible = 0
     if head is not None:
-        visible = connection.count(place.home, all_of(mine, equals("generation", head.generation)))
-        connection.write(place.home, [unsettle([document_id], "deleted")])
+        visible = place.connection.count(place.home, all_of(mine, equals("generation", head.generation)))
+        place.connection.write(place.home, [unsettle([document_id], "deleted")])
         gone = models.DeleteOperation(delete=models.PointIdsList(points=[head_id(document_id)]))
-        connection.write(place.records, [gone, changed(f"-{head.document_id}/{head.generation}")], in_turn=True)
+        place.connection.write(place.records, [gone, changed(f"-{head.document_id}/{head.generation}")], in_turn=True)
     chunks, parts = all_of(mine), all_of(mine, any_of("kind", PARTS))
-    connection.write(place.home, [models.DeleteOperation(delete=models.FilterSelector(filter=chunks))])
-    connection.write(place.records, [models.DeleteOperation(delete=models.FilterSelector(filter=parts))])
+    place.connection.write(place.home, [models.DeleteOperation(delete=models.FilterSelector(filter=chunks))])
+    place.connection.write(place.records, [models.DeleteOperation(delete=models.FilterSelector(filter=parts))])
     return visible
