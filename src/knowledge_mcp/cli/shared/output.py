@@ -51,6 +51,11 @@ def render(text: str, style: str = "") -> Text:
     return Text(sanitize(text), style)
 
 
+def shortened(text: str, limit: int) -> str:
+    """Cut a text that is longer than a table cell shows, and mark it."""
+    return text if len(text) <= limit else text[:limit] + "…"
+
+
 def open_console() -> Console:
     """Return a console on stdout, wide enough to read if stdout is not a terminal."""
     from rich.console import Console

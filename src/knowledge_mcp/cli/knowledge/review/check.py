@@ -20,7 +20,7 @@ from knowledge_mcp.cli.knowledge.review.files import (
 from knowledge_mcp.cli.knowledge.review.items import documents_of, items_of, parse_columns, require_different
 from knowledge_mcp.cli.shared.failures import notify
 from knowledge_mcp.cli.shared.options import with_groups
-from knowledge_mcp.cli.shared.output import print_table, render, say, write_json
+from knowledge_mcp.cli.shared.output import print_table, render, say, shortened, write_json
 from knowledge_mcp.cli.shared.progress import WorkBar
 from knowledge_mcp.cli.shared.session import CommandOptions
 from knowledge_mcp.engine.tracing.checking import CheckRow, EvidenceVerdict, MarkKind, RowMark
@@ -186,14 +186,10 @@ def _marks(
 
 def _cells(row: CheckRow) -> tuple[str | Text, ...]:
     best = row.evidence[0] if row.evidence else None
-    quote = f"{_short(best.quote)}\n{best.citation}" if best is not None else ""
+    quote = f"{shortened(best.quote, _LONGEST)}\n{best.citation}" if best is not None else ""
     checks = "\n".join(map(checklist.check_line, row.checks))
     style = "" if row.kind == "obligation" else "dim"
     verdict = row.verdict.value if row.kind == "obligation" else f"{row.verdict.value}\n({row.kind})"
     bold = "bold" if row.verdict is EvidenceVerdict.NONE and not style else style
-    words = render(_short(row.obligation.text), style)
+    words = render(shortened(row.obligation.text, _LONGEST), style)
     return render(row.obligation.id, style), words, render(verdict, bold), render(quote, style), checks
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"

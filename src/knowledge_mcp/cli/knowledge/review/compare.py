@@ -24,7 +24,7 @@ from knowledge_mcp.cli.knowledge.review.files import (
 )
 from knowledge_mcp.cli.shared.failures import ask_password, can_ask, notify
 from knowledge_mcp.cli.shared.options import with_groups
-from knowledge_mcp.cli.shared.output import print_table, render, say, write_json
+from knowledge_mcp.cli.shared.output import print_table, render, say, shortened, write_json
 from knowledge_mcp.cli.shared.progress import WorkBar
 from knowledge_mcp.cli.shared.session import CommandOptions
 from knowledge_mcp.engine.changes import comparing
@@ -274,5 +274,5 @@ def _inside(changes: Sequence[ClauseChange]) -> Iterator[tuple[str, ...]]:
 
 def _in_place(words: str, sentence: str) -> str:
     """Show changed words with their sentence."""
-    shortened = sentence if len(sentence) <= _LONGEST else sentence[:_LONGEST] + "…"
-    return f"{words}\n{shortened}" if words and sentence and words != sentence else words or shortened
+    shown = shortened(sentence, _LONGEST)
+    return f"{words}\n{shown}" if words and sentence and words != sentence else words or shown

@@ -23,7 +23,7 @@ from knowledge_mcp.cli.knowledge.review.files import (
 from knowledge_mcp.cli.knowledge.review.items import items_of, original_of, parse_columns, require_different
 from knowledge_mcp.cli.shared.failures import notify
 from knowledge_mcp.cli.shared.options import with_groups
-from knowledge_mcp.cli.shared.output import print_table, render, say, write_json
+from knowledge_mcp.cli.shared.output import print_table, render, say, shortened, write_json
 from knowledge_mcp.cli.shared.session import CommandOptions
 from knowledge_mcp.engine.tracing.links import Trace, TraceLink, Verdict, trace
 from knowledge_mcp.surfaces import interchange, matrix
@@ -196,12 +196,8 @@ def _summarise(found: Trace) -> None:
 
 
 def _row(link: TraceLink) -> list[Text]:
-    source = f"{link.source.label}\n{_shortened(link.evidence.from_text)}"
-    target = f"{link.target.label}\n{_shortened(link.evidence.to_text)}"
-    words = _shortened(", ".join(link.evidence.words))
+    source = f"{link.source.label}\n{shortened(link.evidence.from_text, _LONGEST)}"
+    target = f"{link.target.label}\n{shortened(link.evidence.to_text, _LONGEST)}"
+    words = shortened(", ".join(link.evidence.words), _LONGEST)
     style = "dim" if link.verdict in {Verdict.UNCERTAIN, Verdict.MENTIONED} else ""
     return [render(cell, style) for cell in (source, target, link.verdict.value, f"{link.probability:.2f}", words)]
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
