@@ -138,7 +138,7 @@ def changes_of(links: Sequence[ClauseLink], old: Edition, new: Edition) -> list[
         and link.kind not in {LinkKind.SPLIT, LinkKind.MERGED}
     }
     both = _common(old.convention, new.convention)
-    own = _Own(old.own_names & new.own_names, old.own_designations & new.own_designations)
+    own = _DocumentNames(old.own_names & new.own_names, old.own_designations & new.own_designations)
     found: dict[int, list[TextChange]] = {}
     weights = word_weights(links)
     for group in check_each(_together(links)):
@@ -200,7 +200,7 @@ def _words_in(change: TextChange) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Own:
+class _DocumentNames:
     """Names of the document in both editions: names before the edition's number, designations without one."""
 
     names: frozenset[str]
@@ -232,7 +232,7 @@ def _inside(
     convention: Convention,
     numbers: Mapping[str, str],
     weights: Weights,
-    own: _Own,
+    own: _DocumentNames,
 ) -> Iterator[tuple[int, TextChange]]:
     """Yield the changes of clauses that belong together, each once, with the index of its link."""
     olds = list({link.old.index: link.old for _, link in group if link.old is not None}.values())

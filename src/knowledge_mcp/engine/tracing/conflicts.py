@@ -360,7 +360,7 @@ def _subject(text: str, own_id: str, limits: Sequence[Quantity], forces: Sequenc
 # ---- pairs
 
 
-class _Heads:
+class _DistinctSentences:
     """The first sentence of each group of equal ones; of many with the same words, a few represent all."""
 
     def __init__(self, heads: Sequence[_Parsed]) -> None:
@@ -397,7 +397,7 @@ class _Heads:
 
 def _alike(heads: Sequence[_Parsed], progress: Callable[[int, int], None]) -> Iterator[tuple[int, int]]:
     """Yield the pairs that can differ in one thing: with the same words, with a few more, or with an opposite."""
-    known = _Heads(heads)
+    known = _DistinctSentences(heads)
     by_words: dict[tuple[str, frozenset[str]], dict[frozenset[str], list[int]]] = defaultdict(dict)
     by_rest: dict[tuple[object, ...], dict[str, list[int]]] = defaultdict(dict)
     for place, head in enumerate(heads):

@@ -171,16 +171,16 @@ def _beside(reading: ReadDocument, demands: Sequence[tuple[str, int]]) -> list[s
         reading: the document.
         demands: identifier, or an empty string, and offset of each, in order.
     """
-    gathering = _Gathering(reading, demands)
+    lines = _LinesOfDemands(reading, demands)
     begin = 0
     for line in check_each(reading.text.splitlines(keepends=True)):
-        gathering.take(Span(begin, begin + len(line)), line)
+        lines.take(Span(begin, begin + len(line)), line)
         begin += len(line)
-    gathering.end_table()
-    return ["".join(each) for each in gathering.found]
+    lines.end_table()
+    return ["".join(each) for each in lines.found]
 
 
-class _Gathering:
+class _LinesOfDemands:
     """Processes a document line by line, and assigns each line to the demands that it belongs to."""
 
     def __init__(self, reading: ReadDocument, demands: Sequence[tuple[str, int]]) -> None:

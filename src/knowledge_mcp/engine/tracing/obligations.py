@@ -38,7 +38,7 @@ class ObligationKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class InTable:
+class RowObligation:
     """What makes a table row an obligation.
 
     Attributes:
@@ -77,7 +77,7 @@ class Obligation:
     clause: str
     title: str
     citation: str
-    tabled: InTable | None = None
+    tabled: RowObligation | None = None
 
 
 def obligations_in(reading: ReadDocument) -> list[Obligation]:
@@ -146,7 +146,7 @@ def _tabled(reading: ReadDocument, stated: Sequence[Obligation]) -> Iterator[tup
         for row in rows_tabled(reading.text, table, language or language_of(reading.text)):
             if not any(map(row.span.overlaps, known)):
                 bound, stated_by = _sentence_on(row, sentences)
-                tabled = InTable(row.about, bound if row.bound is Bound.EXACT else row.bound, stated_by.text)
+                tabled = RowObligation(row.about, bound if row.bound is Bound.EXACT else row.bound, stated_by.text)
                 section = reading.section_at(row.span.start)
                 clause = (section.number if section is not None else "") or ""
                 title = section.title if section is not None else ""

@@ -14,7 +14,7 @@ from knowledge_mcp.engine.core.editions import Editions
 from knowledge_mcp.engine.core.headings import heading_end, line_end
 from knowledge_mcp.engine.tracing.conflicts import Meaning, conflicting_definitions
 from knowledge_mcp.engine.tracing.differing_limits import DAY, days_as_limits
-from knowledge_mcp.engine.tracing.obligations import InTable
+from knowledge_mcp.engine.tracing.obligations import RowObligation
 from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in
 from knowledge_mcp.engine.tracing.tabled import row_limits
 from knowledge_mcp.language.demands import is_condition, section_demanded
@@ -76,7 +76,9 @@ class RowCheck:
 # ---- limits
 
 
-def limit_checks(demand: str, evidence: Sequence[tuple[str, str]], tabled: InTable | None = None) -> list[RowCheck]:
+def limit_checks(
+    demand: str, evidence: Sequence[tuple[str, str]], tabled: RowObligation | None = None
+) -> list[RowCheck]:
     """Compare every limit of a demand with the numbers of the same unit in its evidence.
 
     Args:

@@ -28,7 +28,7 @@ STRICTLY = {Bound.LEAST: "more than", Bound.MOST: "less than"}
 """What limits are called that the value itself does not keep."""
 
 
-class Limiting(NamedTuple):
+class LimitWords(NamedTuple):
     """What makes a number a limit.
 
     Attributes:
@@ -185,7 +185,7 @@ _MOST_NAMED = 90
 """Maximum length of a name with its verb: "minimum fire-resistance rating of the supporting construction shall be"."""
 
 
-def limiting(before: str, after: str, *, is_measured: bool) -> Limiting:
+def limiting(before: str, after: str, *, is_measured: bool) -> LimitWords:
     """Determine what limits a number from the text before and after it.
 
     The longest expression wins: "not less than", not "less than". A name counts only if nothing nearer does.
@@ -195,12 +195,12 @@ def limiting(before: str, after: str, *, is_measured: bool) -> Limiting:
         after: the sentence after its unit.
         is_measured: it has a physical unit.
     """
-    found: list[Limiting] = []
+    found: list[LimitWords] = []
     for bound, ahead, behind in ((Bound.MOST, _MOST, _OR_LESS), (Bound.LEAST, _LEAST, _OR_MORE)):
         led, followed = ahead.search(before), behind.match(after)
         if led or followed:
             found.append(
-                Limiting(bound, len(led.group()) if led else 0, len(followed.group().rstrip()) if followed else 0)
+                LimitWords(bound, len(led.group()) if led else 0, len(followed.group().rstrip()) if followed else 0)
             )
     if found:
         longest = max(found, key=lambda each: each[1:])
@@ -209,10 +209,10 @@ def limiting(before: str, after: str, *, is_measured: bool) -> Limiting:
         is_ahead = _AHEAD.match(after) and _BY_TIME.search(before, len(before) - longest.led)
         return longest._replace(bound=OTHER[longest.bound]) if is_ahead else longest
     if is_measured and (bare := _BARE.search(before)) is not None:
-        return Limiting(Bound.LEAST if bare["least"] else Bound.MOST, len(bare.group()))
+        return LimitWords(Bound.LEAST if bare["least"] else Bound.MOST, len(bare.group()))
     named = _named(before[-_MOST_NAMED:], is_measured=is_measured)
     between = _BETWEEN.search(before) if named is Bound.EXACT else None
-    return Limiting(named, len(between.group()) if between else 0)
+    return LimitWords(named, len(between.group()) if between else 0)
 
 
 def limited_late(after: str) -> Bound:
