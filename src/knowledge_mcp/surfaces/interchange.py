@@ -267,7 +267,7 @@ class _ReqifParts:
             for place, (source, target, kind, link) in enumerate(linked)
         ]
         return [
-            ("DATATYPES", self._element("DATATYPE-DEFINITION-STRING", "string", 'MAX-LENGTH="1000000"')),
+            ("DATATYPES", self._element("DATATYPE-DEFINITION-STRING", "string", more='MAX-LENGTH="1000000"')),
             ("SPEC-TYPES", self._types(places, kinds, called)),
             ("SPEC-OBJECTS", "".join(objects)),
             ("SPEC-RELATIONS", "".join(relations)),
@@ -325,7 +325,7 @@ class _ReqifParts:
             names[1, other.id] in self._known and one.id in other.links
         )
 
-    def _element(self, name: str, own: str, more: str = "", content: str = "", *, called: str = "") -> str:
+    def _element(self, name: str, own: str, content: str = "", *, called: str = "", more: str = "") -> str:
         tag = f"{self._prefix}{name}"
         label = f' LONG-NAME="{_quote(called)}"' if called else ""
         begun = f'{tag} IDENTIFIER="{self._own}-{own}"'
@@ -339,18 +339,18 @@ class _ReqifParts:
     def _types(self, places: Mapping[str, str], kinds: Mapping[str, str], links: Mapping[str, str]) -> str:
         def definitions(names: Iterable[tuple[str, str]]) -> str:
             kind = self._wrap("TYPE", "DATATYPE-DEFINITION-STRING-REF", content=f"{self._own}-string")
-            each = [self._element("ATTRIBUTE-DEFINITION-STRING", own, "", kind, called=name) for name, own in names]
+            each = [self._element("ATTRIBUTE-DEFINITION-STRING", own, kind, called=name) for name, own in names]
             return self._wrap("SPEC-ATTRIBUTES", content="".join(each))
 
         found = ""
         for kind, number in links.items():
             attributes = definitions([("Verdict", f"verdict{number}"), ("Probability", f"probability{number}")])
-            found += self._element("SPEC-RELATION-TYPE", f"link{number}", "", attributes, called=kind or "Trace link")
+            found += self._element("SPEC-RELATION-TYPE", f"link{number}", attributes, called=kind or "Trace link")
         for kind, number in kinds.items():
             attributes = definitions((name, f"{own}{number and '-'}{number}") for name, own in places.items())
-            found += self._element("SPEC-OBJECT-TYPE", f"item{number}", "", attributes, called=kind or "Traced item")
+            found += self._element("SPEC-OBJECT-TYPE", f"item{number}", attributes, called=kind or "Traced item")
         if kinds:
-            found += self._element("SPECIFICATION-TYPE", "set", "", "", called="Traced set")
+            found += self._element("SPECIFICATION-TYPE", "set", called="Traced set")
         return found
 
     def _value(self, own: str, value: str) -> str:
@@ -378,7 +378,7 @@ class _ReqifParts:
         content += self._wrap("TYPE", "SPEC-RELATION-TYPE-REF", content=f"{self._own}-link{kind}")
         content += self._wrap("SOURCE", "SPEC-OBJECT-REF", content=source)
         content += self._wrap("TARGET", "SPEC-OBJECT-REF", content=target)
-        return self._element("SPEC-RELATION", f"l{place}", "", content)
+        return self._element("SPEC-RELATION", f"l{place}", content)
 
     def _specification(self, place: int, title: str, rows: Sequence[tuple[str, str]]) -> str:
         """Write names with their levels ("1.10"), each below the one before it whose level begins its own."""
@@ -395,7 +395,7 @@ class _ReqifParts:
         content += [self._tag("/CHILDREN") + self._tag("/SPEC-HIERARCHY")] * len(above)
         content.append(self._tag("/CHILDREN"))
         empty = self._tag("CHILDREN") + self._tag("/CHILDREN")
-        return self._element("SPECIFICATION", f"s{place}", "", "".join(content).replace(empty, ""), called=title)
+        return self._element("SPECIFICATION", f"s{place}", "".join(content).replace(empty, ""), called=title)
 
     def _tag(self, name: str) -> str:
         slash = "/" if name.startswith("/") else ""

@@ -202,7 +202,7 @@ class _RepositoryHits:
     """The results from one repository, and the data of the search."""
 
     info: RepositoryInfo
-    trip: _SearchRun
+    run: _SearchRun
     hits: Sequence[CodeHit] = ()
     matches: int = 0
     below: int = 0
@@ -243,18 +243,18 @@ class CodeSearch:
         """
         if not query.text.strip():
             raise InvalidInputError("The query is empty.", suggestion="Use at least one word.")
-        trip = _SearchRun(mode=query.mode)
+        run = _SearchRun(mode=query.mode)
         if collections:
-            self._embed(query, trip)
+            self._embed(query, run)
         found: list[CodeHit] = []
         only = len(collections) == 1
         every = self._workers.map(
-            inherit_checkpoints(lambda name: self._search_one(query, name, describe, trip, only=only)), collections
+            inherit_checkpoints(lambda name: self._search_one(query, name, describe, run, only=only)), collections
         )
         searched = sorted((each for each in every if each is not None), key=lambda each: each.info.name)
         for one in searched:
-            trip.degraded |= one.trip.degraded
-            trip.notes |= one.trip.notes
+            run.degraded |= one.run.degraded
+            run.notes |= one.run.notes
             found.extend(one.hits)
         found.sort(key=lambda hit: (not hit.exact_symbol, -hit.similarity, hit.repository.name, hit.chunk.id))
         hits = self._with_records(found[: query.limit])
@@ -263,8 +263,8 @@ class CodeSearch:
             total_matches=sum(each.matches for each in searched),
             below_threshold=sum(each.below for each in searched),
             searched=tuple(each.info for each in searched),
-            degraded=tuple(trip.degraded),
-            notes=tuple(trip.notes),
+            degraded=tuple(run.degraded),
+            notes=tuple(run.notes),
         )
 
     # ---- one collection
@@ -274,7 +274,7 @@ class CodeSearch:
         query: CodeQuery,
         collection: str,
         describe: Callable[[str], RepositoryInfo | None],
-        trip: _SearchRun,
+        run: _SearchRun,
         *,
         only: bool,
     ) -> _RepositoryHits | None:
@@ -289,7 +289,7 @@ class CodeSearch:
                 info = describe(collection)
                 if info is None:
                     return None
-                own = replace(trip, degraded={}, notes={}, chunks=info.chunk_count)
+                own = replace(run, degraded={}, notes={}, chunks=info.chunk_count)
                 try:
                     with noticing() as damage:
                         searched = self._hits_in(query, info, own)
@@ -306,48 +306,48 @@ class CodeSearch:
                 raise
             return None
 
-    def _embed(self, query: CodeQuery, trip: _SearchRun) -> None:
+    def _embed(self, query: CodeQuery, run: _SearchRun) -> None:
         if query.mode == "keyword":
             return
         try:
-            trip.vector = self._base.embedder.embed_query(query.text)
+            run.vector = self._base.embedder.embed_query(query.text)
             first_line = query.text.strip().split("\n")[0].strip()[:_LONGEST_LINE]
             if is_report(query.text) and first_line:
-                trip.vector = _lean(trip.vector, self._base.embedder.embed_query(first_line))
+                run.vector = _lean(run.vector, self._base.embedder.embed_query(first_line))
         except PASSING as exc:
             if query.mode == "dense":
                 raise
-            trip.degraded[f"Semantic search failed ({exc.message}); results are keyword matches only."] = None
-            trip.mode = "keyword"
+            run.degraded[f"Semantic search failed ({exc.message}); results are keyword matches only."] = None
+            run.mode = "keyword"
 
-    def _hits_in(self, query: CodeQuery, info: RepositoryInfo, trip: _SearchRun) -> _RepositoryHits:
+    def _hits_in(self, query: CodeQuery, info: RepositoryInfo, run: _SearchRun) -> _RepositoryHits:
         base = base_of(self._base, info.collection)
-        if trip.vector is not None:
+        if run.vector is not None:
             base.check_space()
-        documents = self._documents(base, query, trip, info)
+        documents = self._documents(base, query, run, info)
         symbols = self._symbols(base, query, documents)
         chosen = documents
         if query.symbol is not None:
             owners = {chunk.document_id for chunk in symbols.values()}
             chosen = owners if documents is None else owners & documents
         if chosen is not None and not chosen:
-            return _RepositoryHits(info, trip)
+            return _RepositoryHits(info, run)
         depth = max(_DEPTH, query.limit)
         chosen_only = None if chosen is None else In("document_id", tuple(sorted(chosen)))
-        text = query.text if trip.mode != "dense" else None
-        legs = base.search(vector=trip.vector, text=text, filter=chosen_only, limit=depth)
+        text = query.text if run.mode != "dense" else None
+        legs = base.search(vector=run.vector, text=text, filter=chosen_only, limit=depth)
         for leg, error in (("Meaning", legs.dense_error), ("Words", legs.lexical_error)):
             if error:
-                trip.degraded[f"{leg} could not be searched in {info.name}: {error}"] = None
+                run.degraded[f"{leg} could not be searched in {info.name}: {error}"] = None
         is_cut = legs.lexical is not None and len(legs.lexical) >= depth
         unseen = legs.lexical[-1].score if legs.lexical and is_cut else 0.0
         passages = Passages(base)
-        rated = self._rate(base, passages, query, trip, legs, symbols, unseen)
-        if trip.mode == "hybrid" and trip.vector is not None and legs.dense is not None and _asks_in_detail(query):
+        rated = self._rate(base, passages, query, run, legs, symbols, unseen)
+        if run.mode == "hybrid" and run.vector is not None and legs.dense is not None and _asks_in_detail(query):
             best = [each.chunk_id for each in read_best(passages, rated, EXAMPLES)]
-            again = feedback(base, passages, trip.vector, best, chosen_only, depth)
+            again = feedback(base, passages, run.vector, best, chosen_only, depth)
             if again is not None:
-                nearer, near = replace(trip, vector=again[0]), replace(legs, dense=again[1])
+                nearer, near = replace(run, vector=again[0]), replace(legs, dense=again[1])
                 rated = self._rate(base, passages, query, nearer, near, symbols, unseen)
         best = read_best(passages, rated, query.limit)
         best_ids = {each.chunk_id for each in best}
@@ -358,14 +358,14 @@ class CodeSearch:
             if (chunk := each.chunk) is not None and each.similarity >= query.threshold
         ]
         matches = sum(each.similarity >= query.threshold for each in rated)
-        return _RepositoryHits(info, trip, hits, matches, len(rated) - matches)
+        return _RepositoryHits(info, run, hits, matches, len(rated) - matches)
 
     def _rate(
         self,
         base: Base,
         passages: Passages,
         query: CodeQuery,
-        trip: _SearchRun,
+        run: _SearchRun,
         legs: LegResults,
         symbols: Mapping[str, Chunk],
         unseen: float,
@@ -373,24 +373,24 @@ class CodeSearch:
         """Compute the similarities of all hits; a chunk that the lexical leg did not list counts with BM25 `unseen`."""
         near = {hit.chunk_id: hit.score for hit in legs.dense or ()}
         word_scores = {hit.chunk_id: hit.score for hit in legs.lexical or ()}
-        by_name = symbols if trip.mode != "dense" or query.symbol is not None else ()
+        by_name = symbols if run.mode != "dense" or query.symbol is not None else ()
         chunk_ids = list(dict.fromkeys((*near, *word_scores, *by_name)))
         if query.symbol is not None:
             chunk_ids = [each.id for each in passages.get(chunk_ids) if stands_in(each, query.symbol)]
-        near |= self._missing_cosines(base, trip.vector, [each for each in chunk_ids if each not in near])
-        in_full = words_in_full(len(base.analyser.query_words(query.text)), trip.chunks)
+        near |= self._missing_cosines(base, run.vector, [each for each in chunk_ids if each not in near])
+        in_full = words_in_full(len(base.analyser.query_words(query.text)), run.chunks)
         space = base.embedder.space
         words_weight = weight_of_words(query.text)
         asks_symbol = asks_for_symbol(query.text)
         rated: list[CodeCandidate] = []
         for chunk_id in check_each(chunk_ids):
             bm25 = max(word_scores.get(chunk_id, unseen), 0.0)
-            if trip.mode == "keyword":
+            if run.mode == "keyword":
                 similarity = by_words(bm25)
             else:
-                words = None if trip.mode == "dense" else words_weight * bm25 / in_full
+                words = None if run.mode == "dense" else words_weight * bm25 / in_full
                 similarity = similar(self._similarity, space, near.get(chunk_id, 0.0), words)
-            is_named = trip.mode != "dense" and chunk_id in symbols
+            is_named = run.mode != "dense" and chunk_id in symbols
             if is_named:
                 similarity = 1.0 if asks_symbol else (1.0 + similarity) / 2
             rated.append(
@@ -398,12 +398,12 @@ class CodeSearch:
                     chunk_id,
                     similarity,
                     exact=is_named and (asks_symbol or query.symbol is not None),
-                    firm=is_named or trip.mode == "keyword",
+                    firm=is_named or run.mode == "keyword",
                 )
             )
         return rated
 
-    def _documents(self, base: Base, query: CodeQuery, trip: _SearchRun, info: RepositoryInfo) -> set[str] | None:
+    def _documents(self, base: Base, query: CodeQuery, run: _SearchRun, info: RepositoryInfo) -> set[str] | None:
         """List the files allowed by language and path; None for all."""
         if query.language is None and query.path is None:
             return None
@@ -414,12 +414,12 @@ class CodeSearch:
             records = [each for each in check_each(records) if has_language(each, language)]
             if not records:
                 known = ", ".join(sorted(each for each in there if each))
-                trip.notes[f"{info.name} has no {query.language}; its languages: {known}."] = None
+                run.notes[f"{info.name} has no {query.language}; its languages: {known}."] = None
         if query.path is not None:
             before = bool(records)
             records = [each for each in check_each(records) if glob_matches(path_of(each.id), query.path)]
             if before and not records:
-                trip.notes[f"No file of {info.name} matches the path {query.path}."] = None
+                run.notes[f"No file of {info.name} matches the path {query.path}."] = None
         return {each.id for each in records}
 
     def _symbols(self, base: Base, query: CodeQuery, documents: set[str] | None) -> dict[str, Chunk]:

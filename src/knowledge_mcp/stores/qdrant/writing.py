@@ -83,7 +83,7 @@ def _swap_of(
     *,
     generation: str,
     payloads: Sequence[Mapping[str, Any]],
-    left: Iterable[str] = (),
+    left: Iterable[str],
 ) -> Swap:
     """Create the swap of one document; `payloads` are those of its new points."""
     words = sum(len(each["words"].encode()) for each in payloads)
