@@ -38,7 +38,7 @@ def opened(folder: Path) -> ChromaStore:
 
 
 def place_of(store: ChromaStore) -> ChromaCollection:
-    return store.look_up("c")[0]
+    return store.look_up("c").place
 
 
 def documents_of(store: ChromaStore) -> ChromaTable:

@@ -17,7 +17,6 @@ from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentParts, DocumentRecord
 from knowledge_mcp.model.errors import ConfigError, InternalError, TimedOutError, sound
 from knowledge_mcp.model.query import ChunkKey, Filter, In, LegHit, LegResults
-from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.chroma.client import FoundEntry
 from knowledge_mcp.stores.chroma.layout import chunk_of, document_of, generation_of, unpack_vectors, where_of
 from knowledge_mcp.stores.chroma.places import ChromaCollection
@@ -40,14 +39,13 @@ T = TypeVar("T")
 
 
 def records(
-    place: ChromaCollection,
     view: ChromaView,
     document_ids: Sequence[str] | None = None,
     limit: int | None = None,
 ) -> list[DocumentRecord]:
     """Read records, sorted by id: all, any `limit` of them, or those of some documents."""
     if document_ids is None:
-        found = place.documents.rows(where={"kind": {"$eq": "document"}}, limit=limit)
+        found = view.place.documents.rows(where={"kind": {"$eq": "document"}}, limit=limit)
     else:
         found = view.entries_of([document_entry(each) for each in dict.fromkeys(document_ids)])
     there = [each for each in found if each.metadata.get("record")]
@@ -70,17 +68,15 @@ def parts(place: ChromaCollection, document_id: str) -> DocumentParts | None:
     return _of_generation(place, document_id, read)
 
 
-def chunks(
-    place: ChromaCollection, view: ChromaView, analyser: Analyser, key: ChunkKey, values: Sequence[str]
-) -> list[Chunk]:
+def chunks(view: ChromaView, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
     """Read visible chunks by id, document, defined term or content hash."""
     if key == "id":
-        return _chunks_by_id(place, view, values)
+        return _chunks_by_id(view, values)
     if key == "content":
-        return _chunks_by_content(place, values)
+        return _chunks_by_content(view.place, values)
     if key == "document":
-        return [chunk for value in values for chunk in _document_chunks(place, value)]
-    return [chunk for value in values for chunk in _definitions(place, view, analyser, value)]
+        return [chunk for value in values for chunk in _document_chunks(view.place, value)]
+    return [chunk for value in values for chunk in _definitions(view, value)]
 
 
 def _document_chunks(place: ChromaCollection, document_id: str) -> list[Chunk]:
@@ -94,23 +90,23 @@ def _document_chunks(place: ChromaCollection, document_id: str) -> list[Chunk]:
     return in_order(found or [])
 
 
-def _chunks_by_id(place: ChromaCollection, view: ChromaView, chunk_ids: Sequence[str]) -> list[Chunk]:
+def _chunks_by_id(view: ChromaView, chunk_ids: Sequence[str]) -> list[Chunk]:
     """Read visible chunks in the order requested; unknown ids are left out.
 
     If the view was loaded for a search, it knows the entries; otherwise it is not loaded for this.
     """
     ids = list(dict.fromkeys(chunk_ids))
-    entries = _chunks_looked_up(place, ids) if view.change is None else _chunks_of_view(place, view, ids)
+    entries = _chunks_looked_up(view.place, ids) if view.change is None else _chunks_of_view(view, ids)
     return by_value(sound(entries.values(), chunk_of), "id", chunk_ids)
 
 
-def _chunks_of_view(place: ChromaCollection, view: ChromaView, chunk_ids: list[str]) -> dict[str, FoundEntry]:
+def _chunks_of_view(view: ChromaView, chunk_ids: list[str]) -> dict[str, FoundEntry]:
     known: dict[str, FoundEntry] = {}
     for number in range(_TRIES):
         with view.lock:
             view.refresh(again=number > 0)
             entries = view.entries_by_id(each for each in chunk_ids if each not in known)
-        for found in place.chunks.rows(ids=list(entries.values())):
+        for found in view.place.chunks.rows(ids=list(entries.values())):
             known[str(found.metadata["chunk_id"])] = found
         if all(each in known for each in entries):
             return known
@@ -134,17 +130,17 @@ def _chunks_looked_up(place: ChromaCollection, chunk_ids: list[str]) -> dict[str
     return known
 
 
-def known_vectors(place: ChromaCollection, view: ChromaView, embedding_keys: Sequence[str]) -> dict[str, Vector]:
+def known_vectors(view: ChromaView, embedding_keys: Sequence[str]) -> dict[str, Vector]:
     """Look up exact vectors by embedding key."""
     with view.lock:
         known: dict[str, Vector] = view.loaded_vectors(embedding_keys)
     missing = [each for each in dict.fromkeys(embedding_keys) if each not in known]
     tokens: set[str] = set()
     for some in batches(missing, _AT_ONCE):
-        tokens.update(generation_of(each) for each in place.chunks.ids({"embedding_key": {"$in": some}}))
+        tokens.update(generation_of(each) for each in view.place.chunks.ids({"embedding_key": {"$in": some}}))
     requested = set(missing)
     for some in batches(sorted(tokens), _VECTORS_AT_ONCE):
-        for found in place.documents.rows(
+        for found in view.place.documents.rows(
             where={"$and": [{"kind": {"$eq": "vectors"}}, {"generation": {"$in": some}}]}
         ):
             known.update({key: vector for key, vector in unpack_vectors(found).items() if key in requested})
@@ -159,24 +155,24 @@ def _chunks_by_content(place: ChromaCollection, hashes: Sequence[str]) -> list[C
     return by_value(sound(found, chunk_of), "content", hashes)
 
 
-def _definitions(place: ChromaCollection, view: ChromaView, analyser: Analyser, term_key: str) -> list[Chunk]:
+def _definitions(view: ChromaView, term_key: str) -> list[Chunk]:
     """Read the chunks that define a term, sorted by document and index."""
     with view.lock:
         view.refresh()
         requested = dict.fromkeys(
             chunk_id
             for chunk_id, _, term, aliases in view.definitions()
-            if any(analyser.term_key(name) == term_key for name in (term, *aliases))
+            if any(view.analyser.term_key(name) == term_key for name in (term, *aliases))
         )
-    return _chunks_by_id(place, view, list(requested))
+    return _chunks_by_id(view, list(requested))
 
 
-def defined_terms(view: ChromaView, analyser: Analyser) -> dict[str, str]:
+def defined_terms(view: ChromaView) -> dict[str, str]:
     """Map keys to terms as printed; terms take precedence over aliases."""
     with view.lock:
         view.refresh()
         found = [(term, aliases) for _, _, term, aliases in view.definitions()]
-    return printed_terms(found, analyser)
+    return printed_terms(found, view.analyser)
 
 
 def _record(entry: FoundEntry) -> DocumentRecord:
@@ -215,9 +211,7 @@ NO_KEYWORDS = "Keyword search is not available: its index of this ChromaDB colle
 
 
 def legs(
-    place: ChromaCollection,
     view: ChromaView,
-    analyser: Analyser,
     *,
     vector: bytes | None,
     text: str | None,
@@ -225,12 +219,12 @@ def legs(
     limit: int,
 ) -> LegResults:
     """Run the requested legs. If both are requested and one fails, return the hits of the other."""
-    words = None if text is None else partial(_lexical, view, analyser.query_terms(text), filter, limit)
+    words = None if text is None else partial(_lexical, view, view.analyser.query_terms(text), filter, limit)
     with view.lock:
         view.refresh()
         if vector is None or view.exact:
             return run_legs(None if vector is None else partial(view.dense, vector, filter, limit), words)
-    return run_legs(partial(_nearest, place, view, vector, filter, limit), words)
+    return run_legs(partial(_nearest, view, vector, filter, limit), words)
 
 
 def _lexical(view: ChromaView, terms: list[str], filter: Filter | None, limit: int) -> tuple[LegHit, ...]:
@@ -241,9 +235,7 @@ def _lexical(view: ChromaView, terms: list[str], filter: Filter | None, limit: i
         return view.lexical(terms, filter, limit)
 
 
-def _nearest(
-    place: ChromaCollection, view: ChromaView, vector: bytes, filter: Filter | None, limit: int
-) -> tuple[LegHit, ...]:
+def _nearest(view: ChromaView, vector: bytes, filter: Filter | None, limit: int) -> tuple[LegHit, ...]:
     if limit <= 0 or any(isinstance(part, In) and not part.values for part in simple_filters(filter)):
         return ()
     named = chunk_ids_in(filter)[1]
@@ -253,11 +245,11 @@ def _nearest(
             allowed = view.allowed(filter)
             few = view.entries(filter) if allowed <= _COMPARE_ALL_UP_TO or named is not None else None
         count = min(limit, allowed)
-        hits = _ask(place, vector, filter, count, before) if few is None else _compare(place, vector, few)
+        hits = _ask(view.place, vector, filter, count, before) if few is None else _compare(view.place, vector, few)
         if len(hits) < count:  # the index misses some chunks
             with view.lock:
                 few = view.entries(filter)
-            hits = _compare(place, vector, few)
+            hits = _compare(view.place, vector, few)
         with view.lock:
             view.refresh(again=True)
             gone = before - set(view.generations.values())

@@ -79,7 +79,7 @@ class ChromaStore:
         self._limits = limits or ViewLimits()
         self._lock = threading.Lock()
         self._catalogue = Catalogue(self.connection, profiles)
-        self._known: dict[str, tuple[ChromaCollection, ChromaView]] = {}
+        self._known: dict[str, ChromaView] = {}
         self.profiles = profiles
         self._copies: dict[str, Specified] = {}
         self.size = StorageSize(self.connection)
@@ -126,7 +126,7 @@ class ChromaStore:
                 return None
             try:
                 known = self._known.get(entry.id)
-                table = known[0].documents if known else self.connection.table(str(entry.metadata["documents"]))
+                table = known.place.documents if known else self.connection.table(str(entry.metadata["documents"]))
                 return replace(info_of(entry), state=f"{entry.id} {change_of(table.one(STATE))}")
             except GoneError:  # dropped just now
                 self.forget()
@@ -146,16 +146,15 @@ class ChromaStore:
         with self._lock:
             known = self._known.get(cast("str", key))
             if known is not None:
-                self._known[known[0].token] = (known[0], self._new_view(known[0]))
+                self._known[known.place.token] = self._new_view(known.place)
 
-    def used(self, place: ChromaCollection, view: ChromaView) -> None:
+    def used(self, view: ChromaView) -> None:
         """Report the size of a view after use, as it may have grown."""
-        known = self._known.get(place.token)
-        if known is not None and known[1] is view and view.bytes:
-            self._memory.used(self, place.token, view.bytes)
+        if self._known.get(view.place.token) is view and view.bytes:
+            self._memory.used(self, view.place.token, view.bytes)
 
-    def look_up(self, name: str) -> tuple[ChromaCollection, ChromaView]:
-        """Return the collection that has the name now, with its view, which is kept when the collection is renamed."""
+    def look_up(self, name: str) -> ChromaView:
+        """Return the view of the collection that has the name now; it is kept when the collection is renamed."""
         entry = self._catalogue.find(name)
         if entry is None:
             raise no_collection(name)
@@ -166,7 +165,7 @@ class ChromaStore:
         place = self._catalogue.open(entry)
         self.copy(name, place)
         with self._lock:
-            return self._known.setdefault(entry.id, (place, self._new_view(place)))
+            return self._known.setdefault(entry.id, self._new_view(place))
 
     def _new_view(self, place: ChromaCollection) -> ChromaView:
         return ChromaView(place, self.analyser, self._limits)
@@ -226,13 +225,13 @@ class ChromaHandle:
     def __init__(self, store: ChromaStore, name: str) -> None:
         self._store = store
         self._name = name
-        self._snapshot: tuple[ChromaCollection, ChromaView] | None = None
+        self._snapshot: ChromaView | None = None
 
     @contextlib.contextmanager
     def snapshot(self) -> Generator[Self]:
-        place, view = self._store.look_up(self._name)
+        view = self._store.look_up(self._name)
         with view.snapshot():
-            self._snapshot = place, view
+            self._snapshot = view
             try:
                 yield self
             finally:
@@ -242,51 +241,52 @@ class ChromaHandle:
         if self._snapshot is None:
             found = self._store.described(self._name)
         else:
-            place, view = self._snapshot
-            found = replace(place.info, name=self._name, state=f"{place.token} {view.change_now()}")
+            view = self._snapshot
+            found = replace(view.place.info, name=self._name, state=f"{view.place.token} {view.change_now()}")
         return replace(found, statistics=self._at(self._count)) if found is not None and counted else found
 
-    def _count(self, place: ChromaCollection, view: ChromaView) -> StoreStatistics:
-        documents, chunks, tokens = view.totals.count(place, view.change_now())
-        return StoreStatistics(documents, chunks, tokens, self._store.size.bytes(chunks, place.info.space.dimensions))
+    def _count(self, view: ChromaView) -> StoreStatistics:
+        documents, chunks, tokens = view.totals.count(view.place, view.change_now())
+        size = self._store.size.bytes(chunks, view.place.info.space.dimensions)
+        return StoreStatistics(documents, chunks, tokens, size)
 
     def publish(self, documents: Sequence[WholeDocument], on_published: Callable[[str], object]) -> None:
         reported: set[str] = set()
 
-        def write(place: ChromaCollection, _: ChromaView) -> None:
+        def write(view: ChromaView) -> None:
             def published(document_id: str) -> None:
-                self._store.copy(self._name, place, document_id)
+                self._store.copy(self._name, view.place, document_id)
                 reported.add(document_id)
                 on_published(document_id)
 
             left = [each for each in documents if each.record.id not in reported]
-            writing.publish(place, left, self._store.analyser, published)
+            writing.publish(view.place, left, self._store.analyser, published)
 
         self._at(write)
 
     def delete(self, document_id: str) -> int:
-        def write(place: ChromaCollection, _: ChromaView) -> int:
-            removed = writing.delete_document(place, document_id)
-            self._store.copy(self._name, place, document_id)
+        def write(view: ChromaView) -> int:
+            removed = writing.delete_document(view.place, document_id)
+            self._store.copy(self._name, view.place, document_id)
             return removed
 
         return self._at(write)
 
     def vectors(self, embedding_keys: Sequence[str]) -> dict[str, Vector]:
-        return self._at(lambda place, view: reading.known_vectors(place, view, embedding_keys))
+        return self._at(lambda view: reading.known_vectors(view, embedding_keys))
 
     def documents(self, document_ids: Sequence[str] | None = None, *, limit: int | None = None) -> list[DocumentRecord]:
-        return self._at(lambda place, view: reading.records(place, view, document_ids, limit))
+        return self._at(lambda view: reading.records(view, document_ids, limit))
 
     def parts(self, document_id: str) -> DocumentParts | None:
-        return self._at(lambda place, _: reading.parts(place, document_id))
+        return self._at(lambda view: reading.parts(view.place, document_id))
 
     def chunks(self, key: ChunkKey, values: Sequence[str]) -> list[Chunk]:
-        return self._at(lambda place, view: reading.chunks(place, view, self._store.analyser, key, values))
+        return self._at(lambda view: reading.chunks(view, key, values))
 
     def outgrown(self) -> Finding | None:
         """Return a finding, with the way to move it, if the collection is too large for ChromaDB, else None."""
-        count = self._at(lambda place, _: place.chunks.count())
+        count = self._at(lambda view: view.place.chunks.count())
         if count <= MOST_PASSAGES:
             return None
         return Finding(
@@ -298,36 +298,36 @@ class ChromaHandle:
     def search(self, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
         check_filter(filter)
 
-        def look(place: ChromaCollection, view: ChromaView) -> LegResults:
-            check_query(vector, place.info.space)
-            return reading.legs(place, view, self._store.analyser, vector=vector, text=text, filter=filter, limit=limit)
+        def look(view: ChromaView) -> LegResults:
+            check_query(vector, view.place.info.space)
+            return reading.legs(view, vector=vector, text=text, filter=filter, limit=limit)
 
         return self._at(look)
 
     def defined_terms(self) -> dict[str, str]:
-        return self._at(lambda _, view: reading.defined_terms(view, self._store.analyser))
+        return self._at(reading.defined_terms)
 
     def verify(self, *, repair: bool = False) -> list[Finding]:
-        def check(place: ChromaCollection, _: ChromaView) -> list[Finding]:
-            findings = verify(place, self._store.analyser, repair=repair)
+        def check(view: ChromaView) -> list[Finding]:
+            findings = verify(view.place, self._store.analyser, repair=repair)
             if self._name in self._store.profiles:
                 try:
-                    findings += verify_copy(self._store.specified(self._name, place), repair=repair)
+                    findings += verify_copy(self._store.specified(self._name, view.place), repair=repair)
                 except ConfigError as exc:  # a collection of another program has a prescribed name
                     findings.append(Finding(exc.message, suggestion=exc.suggestion))
             return findings
 
         return self._at(check)
 
-    def _at(self, what: Callable[[ChromaCollection, ChromaView], T]) -> T:
+    def _at(self, what: Callable[[ChromaView], T]) -> T:
         """Run `what` on the collection; if it is dropped meanwhile, look it up again and retry once."""
-        place, view = self._snapshot or self._store.look_up(self._name)
+        view = self._snapshot or self._store.look_up(self._name)
         try:
-            done = what(place, view)
+            done = what(view)
         except GoneError:
             self._snapshot = None
             self._store.forget()
-            place, view = self._store.look_up(self._name)
-            done = what(place, view)
-        self._store.used(place, view)
+            view = self._store.look_up(self._name)
+            done = what(view)
+        self._store.used(view)
         return done

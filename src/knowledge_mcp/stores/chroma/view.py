@@ -182,8 +182,8 @@ class ChromaView:
         self.lock = threading.RLock()
         self.totals = Totals()
         self._snapshot = SnapshotState()
-        self._place = place
-        self._analyser = analyser
+        self.place = place
+        self.analyser = analyser
         self._limits = limits
         self.change: str | None = None
         """The state that the last refresh loaded; None before the first."""
@@ -230,7 +230,7 @@ class ChromaView:
     @property
     def exact(self) -> bool:
         """Whether the vectors are held here, so that the dense leg is exact."""
-        return self.chunks * self._place.info.space.dimensions * 4 <= self._limits.vectors
+        return self.chunks * self.place.info.space.dimensions * 4 <= self._limits.vectors
 
     @contextlib.contextmanager
     def snapshot(self) -> Generator[None]:
@@ -265,13 +265,13 @@ class ChromaView:
 
     def change_in_store(self) -> str:
         """Return the state of the store, regardless of what this view has loaded."""
-        return change_of(self._place.documents.one(STATE))
+        return change_of(self.place.documents.one(STATE))
 
     def entries_of(self, names: Sequence[str]) -> list[FoundEntry]:
         """Read entries of documents. In a snapshot, the same call also checks whether the view's state is current."""
         if not names or not self._snapshot.is_asked or self._snapshot.is_current or self.change is None:
-            return list(self._place.documents.rows(ids=list(names)))
-        found = {each.id: each for each in self._place.documents.rows(ids=[*names, STATE])}
+            return list(self.place.documents.rows(ids=list(names)))
+        found = {each.id: each for each in self.place.documents.rows(ids=[*names, STATE])}
         with self.lock:
             self._snapshot.is_current = change_of(found.pop(STATE, None)) == self.change
         return list(found.values())
@@ -281,7 +281,7 @@ class ChromaView:
         change = self.change_in_store()
         if change == self.change:
             return True
-        visible = visible_generations(self._place.documents)
+        visible = visible_generations(self.place.documents)
         for entry, block in list(self._by_entry.items()):
             if visible.get(entry) != block.token:
                 block.alive = False
@@ -300,27 +300,27 @@ class ChromaView:
         return True
 
     def _load(self, new: dict[str, str]) -> bool:
-        first = self._place.documents.rows(ids=[f"index {token} 0" for token in new.values()])
+        first = self.place.documents.rows(ids=[f"index {token} 0" for token in new.values()])
         more = [
             f"index {each.metadata['generation']} {number}"
             for each in first
             for number in range(1, int(each.metadata["parts"]))
         ]
-        parts = {each.id: each for each in (*first, *self._place.documents.rows(ids=more))}
+        parts = {each.id: each for each in (*first, *self.place.documents.rows(ids=more))}
         for entry, token in new.items():
             head = parts.get(f"index {token} 0")
             names = [f"index {token} {number}" for number in range(int(head.metadata["parts"]) if head else 0)]
             packed = [str(parts[name].metadata["packed"]) for name in names if name in parts]
             index = self._unpacked("".join(packed)) if names and len(packed) == len(names) else None
             document_id = document_of(entry)
-            if index is None or index.analyser != self._analyser.version:
+            if index is None or index.analyser != self.analyser.version:
                 made_by = str(head.metadata.get("analyser", "")) if head else ""
-                newer = is_newer(made_by or (index.analyser if index else ""), self._analyser.version)
-                index = make_index(self._place, token, self._analyser)
-                if visible_generations(self._place.documents).get(entry) != token:
+                newer = is_newer(made_by, self.analyser.version)
+                index = make_index(self.place, token, self.analyser)
+                if visible_generations(self.place.documents).get(entry) != token:
                     return False
                 if not newer:
-                    self._place.documents.put(index_rows(token, document_id, index))
+                    self.place.documents.put(index_rows(token, document_id, index))
             self._add(entry, document_id, token, index)
         return True
 
@@ -437,17 +437,17 @@ class ChromaView:
     def _load_vectors(self, blocks: Sequence[SlotBlock]) -> None:
         for group in batches(blocks, _GROUP):
             exact: dict[str, bytes] = {}
-            for found in self._place.documents.rows(ids=[each for block in group for each in block.index.vectors]):
+            for found in self.place.documents.rows(ids=[each for block in group for each in block.index.vectors]):
                 exact.update(unpack_vectors(found))
             for block in group:
                 if any(key not in exact for key in block.index.keys):
-                    exact.update(scaled_vectors(self._place, block))
+                    exact.update(scaled_vectors(self.place, block))
                 joined = b"".join(exact.get(key, b"\0" * (4 * self._dimensions)) for key in block.index.keys)
                 block.vectors = np.frombuffer(joined, "<f4").reshape(block.size, -1)
 
     @property
     def _dimensions(self) -> int:
-        return self._place.info.space.dimensions
+        return self.place.info.space.dimensions
 
     def _mask(self, filter: Filter | None) -> NDArray[np.bool_]:
         rest, chunk_ids = chunk_ids_in(filter)
