@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -274,6 +276,13 @@ def test_a_wrong_configuration_file_is_a_problem(
 
 def test_a_missing_configuration_file_is_a_problem(tmp_path: Path, read: Read) -> None:
     assert any("could not be read" in problem for problem in read(tmp_path / "nothing.json").problems)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such files on Windows")
+def test_a_device_as_configuration_file_is_a_problem_and_not_opened(read: Read) -> None:
+    assert any(
+        "/dev/null could not be read: This is not a regular file." in each for each in read(Path(os.devnull)).problems
+    )
 
 
 def test_an_env_file_that_is_not_text_is_a_problem(tmp_path: Path, read: Read) -> None:

@@ -144,5 +144,5 @@ def test_a_file_that_cannot_be_read_is_a_configuration_error_with_the_way_out(tm
         from_options((str(tmp_path / "latin.txt"),), ANALYSER)
     with (tmp_path / "huge.txt").open("wb") as file:
         file.truncate(5 * 1024 * 1024)
-    with pytest.raises(ConfigError, match="larger than"):
+    with pytest.raises(ConfigError, match="more than 4 MiB"):
         from_options((str(tmp_path / "huge.txt"),), ANALYSER)

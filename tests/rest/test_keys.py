@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import re
+import sys
 from pathlib import Path
 from typing import Any, get_args
 
@@ -146,6 +147,8 @@ def test_a_wrong_file_of_keys_is_refused_without_showing_a_key(tmp_path: Path, t
 
 def test_a_file_that_is_missing_or_no_text_is_a_problem_at_the_start(tmp_path: Path) -> None:
     assert "cannot be read" in KeyRing(path=tmp_path / "nowhere").problem
+    if sys.platform != "win32":
+        assert "not a regular file" in KeyRing(path=Path(os.devnull)).problem, "a pipe could hold the server for ever"
     path = tmp_path / "keys"
     path.write_bytes(b"\xff\xfe\x00")
     assert "not UTF-8" in KeyRing(path=path).problem

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import random
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -216,3 +218,10 @@ def test_an_answer_may_be_as_deep_as_somebody_made_it() -> None:
 def test_a_full_disk_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InternalError):
         AuditLog(Path("/dev/full")).write("a", "tool", "answered")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such files on Windows")
+def test_a_pipe_that_nobody_reads_is_an_error_and_no_wait(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InternalError, match="audit log cannot be written"):
+        AuditLog(tmp_path / "pipe").check()

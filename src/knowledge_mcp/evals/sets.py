@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
-from knowledge_mcp.model.source import DOCUMENT_PATTERNS, SourceItem
+from knowledge_mcp.model.source import DOCUMENT_PATTERNS, MOST_BYTES, SourceItem
+from knowledge_mcp.support.files import read_whole_text
 
 Kind = Literal["beir", "pages", "questions"]
 """The kind of a set: a folder in BEIR format, PDFs with evidence pages, or a user's own file of questions."""
@@ -102,7 +103,7 @@ def text_of(path: Path) -> str:
         InvalidInputError: it cannot be read, or is not UTF-8.
     """
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return read_whole_text(path, most=MOST_BYTES)
     except FileNotFoundError as exc:
         raise NotFoundError(f"There is no file {path}.", suggestion="Check the path.") from exc
     except (OSError, UnicodeDecodeError) as exc:

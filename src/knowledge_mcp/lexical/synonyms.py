@@ -20,6 +20,7 @@ from pathlib import Path
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.model.query import Wording
 from knowledge_mcp.ports import Analyser
+from knowledge_mcp.support.files import read_whole_text
 
 SHIPPED = ("finance",)
 """Lists that come with the product, by name."""
@@ -159,9 +160,7 @@ def _content(name: str) -> str:
         return files("knowledge_mcp.lexical").joinpath(f"{name}.txt").read_text(encoding="utf-8")
     path = Path(name).expanduser()
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise ConfigError(f"SYNONYMS names {path}, which is larger than {_MOST_BYTES // 1024**2} MiB.")
-        return path.read_text(encoding="utf-8-sig")
+        return read_whole_text(path, most=_MOST_BYTES)
     except UnicodeDecodeError as exc:
         raise ConfigError(f"SYNONYMS names {path}, which is not UTF-8 text.", details=str(exc)) from exc
     except OSError as exc:

@@ -30,6 +30,7 @@ from knowledge_mcp.model.errors import (
 )
 from knowledge_mcp.model.query import Hit
 from knowledge_mcp.support.distribution import Secret
+from knowledge_mcp.support.files import read_whole_text
 from knowledge_mcp.support.workers import usable_cores
 
 
@@ -194,7 +195,7 @@ def _probability(logits: Sequence[float]) -> float:
 def _most_tokens(folder: Path) -> int:
     """Return the maximum number of tokens of the model; 512 if its configuration does not say."""
     try:
-        stated = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("max_position_embeddings")
+        stated = json.loads(read_whole_text(folder / "config.json")).get("max_position_embeddings")
     except (OSError, ValueError, AttributeError):
         return _MOST_TOKENS
     return min(stated, _MOST_TOKENS) if isinstance(stated, int) and stated > 0 else _MOST_TOKENS

@@ -18,6 +18,7 @@ from pydantic import SecretStr, ValidationError
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.settings.fields import Settings, contradictions, variables
 from knowledge_mcp.settings.groups import Variable
+from knowledge_mcp.support.files import read_whole_text
 
 _LIKE_A_SECRET = re.compile(r"(?:^|_)(?:KEY|KEYS|TOKEN|TOKENS|SECRET|PASSWORD|PASS|PAT|CREDENTIALS?)(?:_|$)")
 _MISSPELT = 0.9
@@ -78,6 +79,8 @@ _NETWORK = (
 )  # fmt: skip
 
 _REFERENCE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<rest>:-?(?P<default>[^}]*))?\}")
+_MOST_CONFIG = 1 << 20
+"""Maximum bytes of a configuration file; YAML takes a second for this much."""
 _MASK = "********"
 _FOLDER_FIELDS = frozenset(
     {
@@ -294,7 +297,7 @@ def _from_config(
 def _parse(path: Path, problems: list[str]) -> dict[str, Any]:
     content: object = None
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_whole_text(path, most=_MOST_CONFIG)
         if path.suffix.lower() in {".yaml", ".yml"}:
             import yaml
 

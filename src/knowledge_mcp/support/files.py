@@ -13,6 +13,7 @@ import contextlib
 import ctypes
 import errno
 import functools
+import io
 import os
 import re
 import secrets
@@ -34,6 +35,10 @@ else:
     _NO_LINK = os.O_NOFOLLOW
     _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
     _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_NOCTTY | os.O_CLOEXEC
+
+
+_MOST_READ = 16 << 20
+"""Maximum bytes of a file that is read whole into memory: lists and settings that people write have far less."""
 
 
 class NotRegularError(OSError):
@@ -74,6 +79,44 @@ def open_beneath(root: str | os.PathLike[str] | None, path: Path) -> BufferedRea
     except BaseException:
         os.close(descriptor)
         raise
+
+
+def read_whole(path: str | os.PathLike[str], *, most: int = _MOST_READ) -> bytes:
+    """Read a whole regular file that a person named, links followed; a pipe or a device could block for ever.
+
+    Args:
+        path: the file.
+        most: maximum bytes.
+
+    Raises:
+        NotRegularError: it is a pipe, a device or a socket.
+        OSError: it does not exist, cannot be read, or is larger than `most`.
+    """
+    _make_sure_readable(Path(path).stat(), path)
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(path, flags), "rb") as stream:
+        _make_sure_readable(os.fstat(stream.fileno()), path)
+        content = stream.read(most + 1)
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"It has more than {most >> 20} MiB", os.fspath(path))
+    return content
+
+
+def read_whole_text(path: str | os.PathLike[str], *, most: int = _MOST_READ) -> str:
+    r"""Read a UTF-8 text file like `read_whole`, without a byte order mark and with `\n` for each end of line.
+
+    Raises:
+        OSError: as for `read_whole`.
+        UnicodeDecodeError: it is not UTF-8.
+    """
+    return io.TextIOWrapper(io.BytesIO(read_whole(path, most=most)), encoding="utf-8-sig").read()
+
+
+def _make_sure_readable(status: os.stat_result, path: str | os.PathLike[str]) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+    if not stat.S_ISREG(status.st_mode):
+        raise NotRegularError(errno.EINVAL, "This is not a regular file", os.fspath(path))
 
 
 def walk_folders(
@@ -274,6 +317,29 @@ def touch_private(path: Path) -> None:
                 os.fchmod(descriptor, private_file_mode(path.parent))
         finally:
             os.close(descriptor)
+
+
+def create_atomically(path: Path, content: bytes) -> None:
+    """Create a private file with its content in one step; an existing file stays as it is.
+
+    Raises:
+        OSError: it cannot be created; no file of that name is left.
+    """
+    path = Path(os.path.realpath(path))  # a link may lead to where it shall be
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        touch_private(part)
+        part.write_bytes(content)
+        with contextlib.suppress(FileExistsError):
+            try:
+                os.link(part, path)
+            except FileExistsError:
+                raise
+            except OSError:  # the file system has no links: another process could win only in this very moment
+                if not path.exists():
+                    part.rename(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _is_shared(folder: Path) -> bool:

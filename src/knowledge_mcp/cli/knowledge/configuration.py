@@ -19,7 +19,7 @@ from knowledge_mcp.cli.shared.output import print_table, render, say, write_json
 from knowledge_mcp.cli.shared.session import AsJson, ConfigFile, command_group, guard, reading_of
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.support.distribution import distribution_name, is_in_cache
-from knowledge_mcp.support.files import write_atomically
+from knowledge_mcp.support.files import read_whole, write_atomically
 
 if TYPE_CHECKING:
     from knowledge_mcp.settings import Reading
@@ -333,7 +333,7 @@ def _apply(form: Form, entry: ServerEntry, *, remove: bool, dry_run: bool) -> _O
     file = form.file.resolve()
     snippet = "" if remove else render_entry(form, entry)
     try:
-        before = file.read_bytes() if file.exists() else b""
+        before = read_whole(file) if file.exists() else b""
         text = before.decode("utf-8")
         after = remove_entry(form, text, entry.name) if remove else add_entry(form, text, entry)
         if after == text:

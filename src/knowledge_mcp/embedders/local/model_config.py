@@ -18,7 +18,7 @@ from typing import Any, Literal, cast, get_args
 
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.support.events import log_event
-from knowledge_mcp.support.files import write_atomically
+from knowledge_mcp.support.files import read_whole_text, write_atomically
 from knowledge_mcp.support.system.locking import lock, try_lock
 
 logger = logging.getLogger(__name__)
@@ -125,7 +125,7 @@ _FAMILY = re.compile(r"(?:^|[/-])e5-(?:small|base|large)(?:-v2)?\Z")
 
 def _load(path: Path, *, required: bool = False) -> Json:
     try:
-        value: object = json.loads(path.read_text(encoding="utf-8"))
+        value: object = json.loads(read_whole_text(path))
     except FileNotFoundError as exc:
         if not required:
             return {}
@@ -150,7 +150,7 @@ def _positive(source: Json, key: str, directory: Path) -> int:
 def _check_modules(directory: Path) -> None:
     path = directory / "modules.json"
     try:
-        modules: list[Json] = json.loads(path.read_text(encoding="utf-8"))
+        modules: list[Json] = json.loads(read_whole_text(path))
         kinds = [str(module["type"]).rpartition(".")[2] for module in modules]
     except FileNotFoundError:
         return
@@ -284,7 +284,7 @@ class ModelManifest:
         """
         path = directory / MANIFEST
         try:
-            value = cast(dict[str, Any], json.loads(path.read_text(encoding="utf-8")))
+            value = cast(dict[str, Any], json.loads(read_whole_text(path)))
             if value["format"] != FORMAT:
                 raise ValueError(f"format {value['format']!r} is not {FORMAT}")
             return ModelManifest(

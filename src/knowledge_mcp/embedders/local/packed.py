@@ -23,8 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knowledge_mcp.model.errors import ConfigError
+from knowledge_mcp.support.files import read_whole
 
 _MAGIC = b"E5S1"
+_MOST_BYTES = 1 << 30
+"""Maximum bytes of a packed model: several times those that exist."""
 _SIZES = struct.Struct("<4sI7ifi")
 _VOCABULARY = struct.Struct("<5iQ")
 _BLOCK = 32
@@ -128,7 +131,7 @@ def _errors_of(path: Path) -> Generator[None]:
 
 def _open(path: Path) -> _Packed:
     """Read sizes, vocabulary and directory; tensors are decoded on request."""
-    data = path.read_bytes()
+    data = read_whole(path, most=_MOST_BYTES)
     magic, _, hidden, *_ = _SIZES.unpack_from(data)
     if magic != _MAGIC:
         raise ValueError(f"it begins with {magic!r}")

@@ -12,7 +12,8 @@ from typing import Any
 from knowledge_mcp.engine.jobs.jobs import Jobs
 from knowledge_mcp.engine.tracing.checking import MarkKind, RowMark
 from knowledge_mcp.model.errors import InvalidInputError
-from knowledge_mcp.support.files import make_private_folder, write_atomically
+from knowledge_mcp.model.source import MOST_BYTES
+from knowledge_mcp.support.files import make_private_folder, read_whole_text, write_atomically
 from knowledge_mcp.support.locks import hold_lock
 
 
@@ -86,7 +87,7 @@ class Decisions:
 
     def _read(self, read: Callable[[Any], tuple[tuple[str, str], Any]], what: str) -> dict[tuple[str, str], Any]:
         try:
-            rows: list[Any] = json.loads(self.path.read_text(encoding="utf-8")) if self.path.exists() else []
+            rows: list[Any] = json.loads(read_whole_text(self.path, most=MOST_BYTES)) if self.path.exists() else []
             return dict(map(read, rows))
         except (OSError, ValueError, TypeError, KeyError, RecursionError) as exc:
             message = f"{self.path} contains no {what}: {exc}."

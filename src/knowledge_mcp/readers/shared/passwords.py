@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from knowledge_mcp.model.errors import ConfigError, UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.shared.isolation import run_isolated
+from knowledge_mcp.support.files import read_whole_text
 from knowledge_mcp.support.sandbox import Limits, Sandbox
 from knowledge_mcp.support.sandbox_worker import Refusal
 
@@ -99,7 +100,7 @@ class Passwords:
         if self._file is None:
             return []
         try:
-            lines = self._file.read_text(encoding="utf-8").splitlines()
+            lines = read_whole_text(self._file).splitlines()
         except (OSError, UnicodeDecodeError) as exc:
             why = exc.strerror if isinstance(exc, OSError) else "it is not UTF-8 text"
             raise ConfigError(

@@ -27,11 +27,12 @@ from knowledge_mcp.stores.sqlite.tables import (
     FileIdentity,
     Session,
     check_version,
+    empty_store,
     file_identity,
     has_log,
     prepare_schema,
 )
-from knowledge_mcp.support.files import make_private_folder, touch_private
+from knowledge_mcp.support.files import create_atomically, make_private_folder
 
 _BUSY_MILLISECONDS = 5_000
 """How long SQLite itself waits for a lock. After that, the transaction is retried here until `patience` runs out."""
@@ -201,7 +202,7 @@ class Database:
         there = file_identity(str(self.path))
         if there is None:
             raise ConnectionFailedError(
-                f"The store '{self.path.name}' was removed while it was in use.",
+                f"The store '{self.path.name}' was removed or emptied while it was in use.",
                 suggestion="Put it back, or ingest the documents again: the new store is used without a restart.",
             )
         return there
@@ -214,13 +215,7 @@ class Database:
         connection.close()
 
     def _connect(self, *, writing: bool = False) -> Session:
-        try:
-            touch_private(self.path)
-        except OSError as exc:
-            raise ConnectionFailedError(
-                f"'{self.path}' cannot be created: {exc.strerror}.",
-                suggestion="Set DATA_PATH to a folder that can be written.",
-            ) from exc
+        self._create()
         connection = Session(self.path)
         try:
             connection.wait_for_locks(_BUSY_MILLISECONDS)
@@ -228,12 +223,30 @@ class Database:
             return connection
         except _UNWRITABLE:
             connection.close()
-            if writing or has_log(str(self.path)) or not self.path.stat().st_size:
+            if writing or has_log(str(self.path)):
                 raise
             return self._frozen()
         except BaseException:
             connection.close()
             raise
+
+    def _create(self) -> None:
+        """Create a missing file. It is never empty, so an empty one has lost its content."""
+        try:
+            if not self.path.exists():
+                if has_log(str(self.path)):
+                    raise _lost(
+                        f"There is a log '{self.path.name}-wal', but not its store '{self.path.name}'.",
+                        f"put '{self.path.name}' back, or remove '{self.path.name}-wal'",
+                    )
+                create_atomically(self.path, empty_store())
+            if not self.path.stat().st_size:
+                raise _lost(f"'{self.path.name}' is empty (0 bytes): its content was lost.", "remove it")
+        except OSError as exc:
+            raise ConnectionFailedError(
+                f"'{self.path}' cannot be created: {exc.strerror}.",
+                suggestion="Set DATA_PATH to a folder that can be written, or free space on its disk.",
+            ) from exc
 
     def _frozen(self) -> Session:
         """Open a file that cannot be written (read-only or full disk, no log) as immutable, for reading."""
@@ -297,6 +310,13 @@ def _is_full(path: Path) -> bool:
         return shutil.disk_usage(path.parent).free < _LOG_INDEX_BYTES
     except OSError:
         return False
+
+
+def _lost(message: str, remedy: str) -> InternalError:
+    return InternalError(
+        message,
+        suggestion=f"Restore a backup with `knowledge restore --force`; or {remedy} and ingest the documents again.",
+    )
 
 
 def _damaged(path: Path, details: str) -> InternalError:

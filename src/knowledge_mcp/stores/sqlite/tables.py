@@ -45,12 +45,22 @@ FileIdentity = tuple[int, int]
 
 
 def file_identity(path: str) -> FileIdentity | None:
-    """Return the identity of the file at a path, or None if there is none."""
+    """Return the identity of the file at a path, or None if there is none, or only an empty one."""
     try:
         status = os.stat(path)  # noqa: PTH116 - asked before each transaction
     except OSError:
         return None
-    return status.st_dev, status.st_ino
+    return (status.st_dev, status.st_ino) if status.st_size else None
+
+
+def empty_store() -> bytes:
+    """Return the bytes of a file without tables, as SQLite writes them."""
+    connection: Any = apsw.Connection(":memory:")
+    try:
+        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}; PRAGMA application_id = 0").fetchall()
+        return bytes(connection.serialize("main"))
+    finally:
+        connection.close()
 
 
 def has_log(path: str) -> bool:

@@ -27,6 +27,8 @@ MOST_BYTES = 64 * 1024 * 1024
 """Maximum bytes searched of one REST response; a whole document has some megabytes."""
 
 _IDS = ("document_id", "doc_id")
+_APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0)
+"""A pipe without a reader, or full, is then an error instead of a wait without end."""
 
 
 def documents_in(answer: object) -> list[str]:
@@ -104,7 +106,7 @@ class AuditLog:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with self._lock:
-                file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+                file = os.open(self._path, _APPEND, 0o600)
                 try:
                     if os.write(file, line) != len(line):
                         raise OSError("the disk is full")

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import cast
 
 from knowledge_mcp.model.rights import EVERYBODY, Rights, names_one
+from knowledge_mcp.support.files import read_whole_text
 
 logger = logging.getLogger(__name__)
 
@@ -238,7 +239,7 @@ class KeyRing:
         try:
             if isinstance(state, str):
                 raise _UnfitError(state)
-            read = parse_keys(self._path.read_text(encoding="utf-8"))
+            read = parse_keys(read_whole_text(self._path))
         except (OSError, ValueError) as exc:
             self.problem = f"{self._setting} {self._path}: {_describe_failure(exc)}."
             if not first:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
 import re
@@ -21,6 +22,7 @@ from knowledge_mcp.engine.tracing.readings import ReadDocument, read_ingested
 from knowledge_mcp.model.errors import InvalidInputError, UnreadableDocumentError
 from knowledge_mcp.model.source import UNKNOWN, WORKBOOKS, media_type_of
 from knowledge_mcp.sources.scan.files import RepositoryScan
+from knowledge_mcp.support.files import read_whole
 from knowledge_mcp.support.wording import how_many, list_first
 
 if TYPE_CHECKING:
@@ -203,11 +205,10 @@ def _stated_items(
 
 def _of_file(path: Path, reader: RequirementReader, columns: Mapping[str, str]) -> list[TraceItem]:
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise InvalidInputError(f"{path} has more than {_MOST_BYTES >> 20} MiB.", suggestion="Split it.")
         text = _decode(path)
     except OSError as exc:
-        raise InvalidInputError(f"{path} cannot be read: {exc}.", suggestion="Check its permissions.") from exc
+        advice = "Split it." if exc.errno == errno.EFBIG else "Name a regular file that you may read."
+        raise InvalidInputError(f"{path} cannot be read: {exc.strerror or exc}.", suggestion=advice) from exc
     suffix = path.suffix.lower()
     if suffix in {".csv", ".tsv"}:
         rows = list(_table_rows(text, columns))
@@ -225,7 +226,7 @@ def _decode(path: Path) -> str:
     from knowledge_mcp.readers.shared.text import NotTextError, decode_text
 
     try:
-        decoded = decode_text(path.read_bytes()[:_MOST_BYTES])
+        decoded = decode_text(read_whole(path, most=_MOST_BYTES))
     except NotTextError as exc:
         raise InvalidInputError(
             f"{path} is not text: {exc}", suggestion="Use a text file, preferably in UTF-8."

@@ -26,6 +26,8 @@ from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import print_table, render, say, shortened, write_json
 from knowledge_mcp.cli.shared.session import CommandOptions
 from knowledge_mcp.engine.tracing.links import Trace, TraceLink, Verdict, trace
+from knowledge_mcp.model.source import MOST_BYTES
+from knowledge_mcp.support.files import read_whole
 from knowledge_mcp.surfaces import interchange, matrix
 
 if TYPE_CHECKING:
@@ -167,7 +169,7 @@ def _base(settings: Settings, *names: str) -> tuple[int, bytes] | None:
         if not path.exists():
             content = original_of(settings, name)
         else:
-            content = path.read_bytes() if path.suffix.lower() in {".reqif", ".reqifz"} else b""
+            content = read_whole(path, most=MOST_BYTES) if path.suffix.lower() in {".reqif", ".reqifz"} else b""
         if content:
             return side, content
     return None
