@@ -7,10 +7,14 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -337,6 +341,74 @@ def test_a_source_that_is_removed_while_all_are_followed_ends_nothing(
     finally:
         built.close()
     assert done == ["docs", "docs"]
+
+
+class SlowServers:
+    """Stands in for `Syncing`: sources of slow.example end when everything else has been synced, or are stopped."""
+
+    def __init__(self, *specs: SourceSpec) -> None:
+        self.listed = self
+        self._there = {each.name: SourceStatus(each, SourceState()) for each in specs}
+        self.others_done = threading.Event()
+        self.at_once: Counter[str] = Counter()
+        self.most_at_once = 0
+        self.stopped: list[str] = []
+
+    def all(self) -> list[SourceStatus]:
+        return list(self._there.values())
+
+    def run(self, name: str, cancelled: Callable[[], bool] | None = None) -> Synced:
+        status = self._there[name]
+        if "slow.example" in status.spec.location:
+            self.at_once["slow"] += 1
+            self.most_at_once = max(self.most_at_once, self.at_once["slow"])
+            while not self.others_done.wait(0.01):
+                if cancelled is not None and cancelled():
+                    self.stopped.append(name)
+                    break
+            self.at_once["slow"] -= 1
+        now = datetime.now(UTC).isoformat()
+        self._there[name] = replace(status, state=SourceState(now, now))
+        return Synced(self._there[name])
+
+
+def followed(tmp_path: Path, servers: SlowServers, until: Callable[[list[str]], bool]) -> list[str]:
+    """Follow until something holds; return the names in the order in which their syncs ended."""
+    done: list[str] = []
+
+    def on_sync(synced: Synced) -> None:
+        done.append(synced.status.spec.name)
+        if until(done):
+            raise KeyboardInterrupt
+        if {"docs", "page"} <= set(done):
+            servers.others_done.set()
+
+    settings = SimpleNamespace(data_folder=tmp_path / "data")
+    with pytest.raises(KeyboardInterrupt):
+        follow(cast("Any", servers), cast("Any", settings), (), on_sync)
+    return done
+
+
+def slow_and_others(tmp_path: Path) -> tuple[SourceSpec, ...]:
+    return (
+        SourceSpec("slow", SourceKind.SITEMAP, "https://slow.example/sitemap.xml", 3600),
+        SourceSpec("slow-too", SourceKind.PAGE, "https://slow.example/page", 3600),
+        SourceSpec("page", SourceKind.PAGE, "https://quick.example/page", 3600),
+        SourceSpec("docs", SourceKind.FOLDER, str(put(tmp_path / "docs")), 3600),
+    )
+
+
+def test_a_server_that_answers_slowly_holds_up_only_its_own_sources(tmp_path: Path) -> None:
+    servers = SlowServers(*slow_and_others(tmp_path))
+    done = followed(tmp_path, servers, lambda done: {"slow", "slow-too"} <= set(done))
+    assert set(done[:2]) == {"docs", "page"}
+    assert servers.most_at_once == 1, "a server is asked for one source at a time"
+
+
+def test_following_that_is_ended_stops_the_syncs_that_wait_for_a_server(tmp_path: Path) -> None:
+    servers = SlowServers(*slow_and_others(tmp_path))
+    assert followed(tmp_path, servers, lambda done: "docs" in done)[-1] == "docs"
+    assert servers.stopped == ["slow"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only there a name may be any bytes")

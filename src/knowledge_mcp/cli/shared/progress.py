@@ -232,9 +232,9 @@ ProgressBars = LineProgress | BarProgress
 """Shows events; `pause` frees the terminal: at the end, or for a question until the next event."""
 
 
-def ingest_progress(*, verbose: bool, dry_run: bool = False) -> ProgressBars:
-    """Choose bars on a terminal, but lines without one or with `verbose`."""
-    if verbose or not sys.stderr.isatty():
+def ingest_progress(*, verbose: bool, dry_run: bool = False, may_draw: bool = True) -> ProgressBars:
+    """Choose bars on a terminal; lines without one, with `verbose`, or where another may be drawing bars."""
+    if verbose or not may_draw or not sys.stderr.isatty():
         return LineProgress(verbose=verbose)
     from rich.console import Console
 

@@ -11,12 +11,14 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, wait
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 
@@ -27,6 +29,7 @@ from knowledge_mcp.cli.shared.progress import ingest_progress
 from knowledge_mcp.cli.shared.report import list_left_out, list_lines
 from knowledge_mcp.cli.shared.session import CommandOptions
 from knowledge_mcp.model.errors import (
+    CancelledError,
     InternalError,
     InvalidInputError,
     KnowledgeError,
@@ -94,7 +97,7 @@ class Synced:
 
 
 class Syncing:
-    """Sync sources one after another, with one open knowledge base, and write down how each went."""
+    """Sync sources with one open knowledge base, and write down how each went. Thread-safe."""
 
     def __init__(self, settings: Settings, knowledge: Knowledge, *, allow_empty: bool, verbose: bool) -> None:
         from knowledge_mcp import wiring
@@ -105,20 +108,25 @@ class Syncing:
         self._verbose = verbose
         self.listed: SourceList = wiring.list_sources(settings)
 
-    def run(self, name: str) -> Synced:
-        """Sync one source; an error of it is reported, and ends nothing else."""
+    def run(self, name: str, cancelled: Callable[[], bool] | None = None) -> Synced:
+        """Sync one source; an error of it is reported, and ends nothing else.
+
+        Args:
+            name: of the source.
+            cancelled: for a sync beside others, which shows no bar: returns whether to stop.
+        """
         try:
             with self.listed.working(name):
-                return self._sync(name)
+                return self._sync(name, cancelled)
         except KnowledgeError as error:
             return Synced(self.listed.get(name), error=error)
 
-    def _sync(self, name: str) -> Synced:
+    def _sync(self, name: str, cancelled: Callable[[], bool] | None) -> Synced:
         from knowledge_mcp import wiring
         from knowledge_mcp.engine.ingest.syncing import sync as sync_one
 
         before = self.listed.get(name)
-        progress = ingest_progress(verbose=self._verbose)
+        progress = ingest_progress(verbose=self._verbose, may_draw=cancelled is None)
         try:
             others = wiring.other_sources(self._settings, name)
             with closing(wiring.build_synced(self._settings, before.spec)) as source:
@@ -130,8 +138,11 @@ class Syncing:
                     is_others=others.own,
                     gone_elsewhere=others.gone,
                     on_event=progress.show,
+                    cancelled=cancelled or bool,
                 )
                 left_out = source.left_out
+        except CancelledError as stopped:
+            return Synced(before, error=stopped)
         except (KnowledgeError, OSError) as failure:
             error = failure if isinstance(failure, KnowledgeError) else _disk_error(failure)
             state = replace(before.state, last_tried=_now(), last_error=error.message)
@@ -216,12 +227,19 @@ def _name_skipped(name: str, files: Sequence[SkippedFile]) -> None:
 
 _LOOK = 1.0
 """Seconds between checks of the list and of due sources: other processes add and remove sources."""
+_MOST_SERVERS = 8
+"""Servers whose sources are synced at once: each waits mostly, and each may hold a document in memory."""
+_STOP_SECONDS = 3.0
+"""How long an ended command waits for its syncs to stop; they may be waiting for a server."""
 _AGAIN = 60.0
 """Seconds between the first two tries of a source that fails; each further wait is twice as long."""
 
 
 def follow(run: Syncing, settings: Settings, names: Sequence[str], on_sync: Callable[[Synced], None]) -> None:
     """Sync all, then each as it changes or is due, until the process is ended.
+
+    Folders are synced here, one after another. Sources of servers are synced beside them, so that a server that answers
+    slowly holds up only its own.
 
     Args:
         run: syncs one source.
@@ -231,18 +249,68 @@ def follow(run: Syncing, settings: Settings, names: Sequence[str], on_sync: Call
     """
     watch = FolderChanges(settings.data_folder.absolute())
     failed: dict[str, int] = {}
-    while True:
-        listed = [each for each in run.listed.all() if not names or each.spec.name in names]
-        changed = watch.changed({Path(each.spec.location) for each in listed if each.spec.kind is SourceKind.FOLDER})
-        for each in listed:
-            name = each.spec.name
-            if name not in failed or is_due(each, failed[name]) or Path(each.spec.location) in changed:
-                try:
-                    synced = run.run(name)
-                except NotFoundError:  # another process has removed it since
-                    continue
-                failed[name] = failed.get(name, 0) + 1 if synced.status.state.last_error else 0
-                on_sync(synced)
+
+    def finish(synced: Synced) -> None:
+        name = synced.status.spec.name
+        failed[name] = failed.get(name, 0) + 1 if synced.status.state.last_error else 0
+        on_sync(synced)
+
+    with closing(ServerLanes(run)) as lanes:
+        while True:
+            listed = [each for each in run.listed.all() if not names or each.spec.name in names]
+            folders = {Path(each.spec.location) for each in listed if each.spec.kind is SourceKind.FOLDER}
+            changed = watch.changed(folders)
+            for each in listed:
+                name = each.spec.name
+                if name not in failed or is_due(each, failed[name]) or Path(each.spec.location) in changed:
+                    if each.spec.kind is not SourceKind.FOLDER:
+                        lanes.begin(each)
+                        continue
+                    with suppress(NotFoundError):  # another process has removed it since
+                        finish(run.run(name))
+            for synced in lanes.finished():
+                finish(synced)
+
+
+class ServerLanes:
+    """Sync sources of servers on threads: one source of a server at a time, and a few servers at once.
+
+    Args:
+        run: syncs one source.
+    """
+
+    def __init__(self, run: Syncing) -> None:
+        self._run = run
+        self._stop = threading.Event()
+        self._running: dict[str, Future[Synced]] = {}
+
+    def begin(self, status: SourceStatus) -> None:
+        """Start a sync, unless the source's server is busy or there are too many; it is still due then."""
+        server = urlsplit(status.spec.location).netloc
+        if server not in self._running and len(self._running) < _MOST_SERVERS:
+            done: Future[Synced] = Future()
+            self._running[server] = done
+            # a daemon: a process that is ended does not wait for a server
+            threading.Thread(target=self._sync, args=(status.spec.name, done), daemon=True).start()
+
+    def finished(self) -> Iterator[Synced]:
+        """Yield what has ended since the last call; a source that was removed meanwhile yields nothing."""
+        for server, done in list(self._running.items()):
+            if done.done():
+                del self._running[server]
+                with suppress(NotFoundError):
+                    yield done.result()
+
+    def close(self) -> None:
+        """Stop all, and wait a little for those that can be stopped at once."""
+        self._stop.set()
+        wait(self._running.values(), timeout=_STOP_SECONDS)
+
+    def _sync(self, name: str, done: Future[Synced]) -> None:
+        try:
+            done.set_result(self._run.run(name, self._stop.is_set))
+        except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
+            done.set_exception(error)
 
 
 def is_due(status: SourceStatus, failed: int, now: datetime | None = None) -> bool:
