@@ -6,6 +6,7 @@ import dataclasses
 import threading
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from datetime import datetime, tzinfo
 from typing import Any, Literal
 
 import anyio
@@ -192,3 +193,27 @@ async def test_a_task_is_there_for_whoever_began_it_alone(monkeypatch: pytest.Mo
         with pytest.raises(MCPError) as caught:
             await asked(client, "tasks/get", task)
         assert caught.value.error.code == types.INVALID_PARAMS
+
+
+class Tomorrow(datetime):
+    """The clock of the day, after somebody has set it."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> Tomorrow:
+        """Return the time a day from now."""
+        return cls.fromtimestamp(datetime.now(tz).timestamp() + 86_400, tz)
+
+
+async def test_a_result_is_kept_for_an_hour_however_the_clock_of_the_day_is_set(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [1_000.0]
+    defaults: dict[str, Any] = tasks.TasksExtension.__init__.__kwdefaults__
+    monkeypatch.setitem(defaults, "clock", lambda: now[0])
+    async with begun(soon, monkeypatch) as (client, task):
+        await settled(client, task)
+        monkeypatch.setattr(tasks, "datetime", Tomorrow)
+        assert (await asked(client, "tasks/get", task))["ttlMs"] == 3_600_000
+        now[0] += 3_601
+        with pytest.raises(MCPError, match="it ended over an hour ago"):
+            await asked(client, "tasks/get", task)

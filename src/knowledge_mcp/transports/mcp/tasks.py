@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import time
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from mcp import MCPError, types
@@ -33,38 +34,43 @@ Context = ServerRequestContext[Any, Any]
 
 
 class _Task:
-    def __init__(self, owner: str) -> None:
+    """One call; its times are those of a clock that nobody sets, and are told by that of the day."""
+
+    def __init__(self, owner: str, clock: Callable[[], float]) -> None:
         self.id = secrets.token_urlsafe(24)
         self.owner = owner
-        self.created = self.updated = datetime.now(UTC)
+        self._clock = clock
+        self._created_at = datetime.now(UTC)
+        self._created = self.updated = clock()
         self.message = ""
         self.job: asyncio.Task[types.CallToolResult] | None = None
 
     def note(self, done: float, total: float | None, message: str) -> None:
         """Record progress; for worker threads."""
         self.message = message or (f"{done:g} of {total:g}" if total else f"{done:g}")
-        self.updated = datetime.now(UTC)
+        self.updated = self._clock()
 
     def ended(self, _: object) -> None:
         """Record when it ended."""
-        self.updated = datetime.now(UTC)
+        self.updated = self._clock()
 
     @property
     def is_over(self) -> bool:
         return self.job is not None and self.job.done()
 
-    def is_stale(self, now: datetime) -> bool:
-        return self.is_over and (now - self.updated).total_seconds() > _RETENTION_SECONDS
+    @property
+    def is_stale(self) -> bool:
+        return self.is_over and self._clock() - self.updated > _RETENTION_SECONDS
 
     def state(self) -> dict[str, Any]:
         """Return its state, with the result once there is one."""
-        lifetime = (self.updated - self.created).total_seconds() + _RETENTION_SECONDS
+        lasted = self.updated - self._created
         fields: dict[str, Any] = {
             "taskId": self.id,
             "status": "working",
-            "createdAt": self.created.isoformat(),
-            "lastUpdatedAt": self.updated.isoformat(),
-            "ttlMs": round(lifetime * 1000) if self.is_over else None,
+            "createdAt": self._created_at.isoformat(),
+            "lastUpdatedAt": (self._created_at + timedelta(seconds=lasted)).isoformat(),
+            "ttlMs": round((lasted + _RETENTION_SECONDS) * 1000) if self.is_over else None,
             "pollIntervalMs": _POLL_MS,
         }
         if self.message:
@@ -103,6 +109,7 @@ class TasksExtension(Extension):
         is_long: returns whether a tool may take long.
         run: runs a call of such a tool; worker threads report its progress.
         owner: returns the caller's name. A task is visible only to the caller who started it.
+        clock: monotonic seconds.
     """
 
     identifier = TASKS
@@ -112,10 +119,13 @@ class TasksExtension(Extension):
         is_long: Callable[[str], bool],
         run: Callable[[types.CallToolRequestParams, Context, Progress], Awaitable[types.CallToolResult]],
         owner: Callable[[Context], str],
+        *,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._is_long = is_long
         self._run = run
         self._owner = owner
+        self._clock = clock
         self._tasks: dict[str, _Task] = {}
 
     def methods(self) -> Sequence[MethodBinding]:
@@ -134,7 +144,7 @@ class TasksExtension(Extension):
         may_be_one = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS and _knows_tasks(ctx)
         if not may_be_one or not self._is_long(params.name):
             return await call_next(ctx)
-        task = _Task(self._owner(ctx))
+        task = _Task(self._owner(ctx), self._clock)
         task.job = asyncio.ensure_future(self._run(params, ctx, task.note))
         task.job.add_done_callback(task.ended)
         try:
@@ -171,13 +181,12 @@ class TasksExtension(Extension):
             needed: dict[str, Any] = {"requiredCapabilities": {"extensions": {TASKS: {}}}}
             raise MCPError(types.MISSING_REQUIRED_CLIENT_CAPABILITY, "Missing required client capability", needed)
         task = self._tasks.get(params.task_id)
-        if task is None or task.owner != self._owner(ctx) or task.is_stale(datetime.now(UTC)):
+        if task is None or task.owner != self._owner(ctx) or task.is_stale:
             raise MCPError(types.INVALID_PARAMS, "There is no such task: it ended over an hour ago, or never existed.")
         return task
 
     def _make_room(self, owner: str) -> None:
-        now = datetime.now(UTC)
-        self._tasks = {ident: each for ident, each in self._tasks.items() if not each.is_stale(now)}
+        self._tasks = {ident: each for ident, each in self._tasks.items() if not each.is_stale}
         tasks = [each for each in self._tasks.values() if each.owner == owner]
         over = sorted((each for each in tasks if each.is_over), key=lambda each: each.updated)
         for each in over[: max(0, len(tasks) - _MOST + 1)]:
