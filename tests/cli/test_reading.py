@@ -67,7 +67,7 @@ def test_a_clause_pages_and_a_passage_are_read(run: Command, fake: FakeKnowledge
         (("read", "example-standard", "--clause", "5.3.9"), "Did you mean 5.3."),
         (("read", "example-standrd"), "example-standard"),
         (("read", "example-standard", "--pages", "one"), "12-14"),
-        (("read",), "Give a document's id"),
+        (("read",), "`knowledge documents list` lists the ids of documents; a search shows those of passages."),
         (("outline", "nowhere"), "nowhere"),
         (("references", "example-standard", "--clause", "9"), "clause '9'"),
         (("verify-quote", "  "), "Invalid arguments: quote: must not be blank."),

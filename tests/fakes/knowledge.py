@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from knowledge_mcp.engine.core.documents import StoredDocument
-from knowledge_mcp.engine.evidence.reading import read_place
+from knowledge_mcp.engine.evidence.reading import no_place, read_place
 from knowledge_mcp.engine.evidence.references import references_of
 from knowledge_mcp.engine.evidence.targets import Targets
 from knowledge_mcp.model.chunk import Chunk, Modality, Vector
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure, EmbeddingSpace, StoreStatistics
-from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
+from knowledge_mcp.model.errors import NotFoundError
 from knowledge_mcp.model.evidence import (
     QuoteAnswer,
     QuoteQuery,
@@ -306,7 +306,7 @@ class FakeKnowledge:
         if query.chunk_id is not None:
             return self.chunk(query.chunk_id)[0].document_id
         if query.document_id is None:
-            raise InvalidInputError("Give a document's id, or a passage's id.")
+            raise no_place()
         return self.document(query.document_id).id
 
     def _held(self, document_id: str) -> StoredDocument:

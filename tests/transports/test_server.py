@@ -14,7 +14,7 @@ import pytest
 from fastmcp import Client as FastClient
 from fastmcp.exceptions import ToolError
 from mcp import Client, MCPError
-from mcp.types import ResourceLink, ResourceTemplateReference, TextResourceContents
+from mcp.types import PromptReference, ResourceLink, ResourceTemplateReference, TextResourceContents
 
 from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError
@@ -273,6 +273,13 @@ async def test_completion_knows_no_value_for_an_unknown_argument_and_tells_of_a_
     template = ResourceTemplateReference(type="ref/resource", uri="knowledge://documents/{document_id}")
     async with client_of(FakeKnowledge()) as client:
         assert (await client.complete(template, {"name": "elsewhere", "value": "x"})).completion.values == []
+        for unknown in (
+            ResourceTemplateReference(type="ref/resource", uri="knowledge://nothing/{document_id}"),
+            PromptReference(type="ref/prompt", name="nothing"),
+        ):
+            with pytest.raises(MCPError, match="nothing") as caught:
+                await client.complete(unknown, {"name": "document_id", "value": ""})
+            assert caught.value.error.code == -32602
 
     def factory(_: str) -> Knowledge:
         raise ConnectionFailedError("The store does not answer.")

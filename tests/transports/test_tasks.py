@@ -208,7 +208,8 @@ async def test_a_result_is_kept_for_an_hour_however_the_clock_of_the_day_is_set(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = [1_000.0]
-    defaults: dict[str, Any] = tasks.TasksExtension.__init__.__kwdefaults__
+    defaults = tasks.TasksExtension.__init__.__kwdefaults__
+    assert defaults is not None
     monkeypatch.setitem(defaults, "clock", lambda: now[0])
     async with begun(soon, monkeypatch) as (client, task):
         await settled(client, task)

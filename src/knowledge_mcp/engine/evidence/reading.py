@@ -93,12 +93,20 @@ def read_place(document: StoredDocument, query: ReadQuery, measure: TokenMeasure
     )
 
 
+def no_place() -> InvalidInputError:
+    """Build the error for a question that names neither a document nor a passage."""
+    return InvalidInputError(
+        "Give a document's id, or a passage's id.",
+        suggestion="knowledge_stats lists the ids of documents; a search shows those of passages.",
+    )
+
+
 def _check(query: ReadQuery) -> None:
     wrong: list[str] = []
     if sum(each is not None for each in (query.clause, query.pages, query.chunk_id)) > 1:
         wrong.append("Ask for a clause, for pages or for a passage, not for several at once.")
     if query.document_id is None and query.chunk_id is None:
-        wrong.append("Give a document's id, or a passage's id.")
+        raise no_place()
     if not _LEAST <= query.max_tokens <= _MOST:
         wrong.append(f"max_tokens must be from {_LEAST} to {_MOST:,}.")
     if not (0 <= query.before <= _NEIGHBOURS and 0 <= query.after <= _NEIGHBOURS):

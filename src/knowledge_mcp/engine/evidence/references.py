@@ -11,6 +11,7 @@ from knowledge_mcp.engine.core.base import PASSING, Base
 from knowledge_mcp.engine.core.designations import designations, names_of
 from knowledge_mcp.engine.core.documents import StoredDocument, document_of, documents, read_document
 from knowledge_mcp.engine.evidence.outline import excerpt_at, find_section, section_at
+from knowledge_mcp.engine.evidence.reading import no_place
 from knowledge_mcp.engine.evidence.targets import Target, Targets
 from knowledge_mcp.language.sentences import sentence_around
 from knowledge_mcp.model.chunk import Chunk
@@ -96,7 +97,7 @@ def _check(query: ReferenceQuery) -> None:
     if query.clause is not None and query.chunk_id is not None:
         raise InvalidInputError("Ask for a clause or for a passage, not for both.")
     if query.document_id is None and query.chunk_id is None:
-        raise InvalidInputError("Give a document's id, or a passage's id.")
+        raise no_place()
     if not 1 <= query.limit <= _MOST_LINKS:
         raise InvalidInputError(f"The limit must be from 1 to {_MOST_LINKS}.")
 

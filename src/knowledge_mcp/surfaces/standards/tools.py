@@ -142,7 +142,7 @@ _SHELL = 60
 
 def _with_ids(knowledge: Knowledge, request: P) -> P:
     """Replace file names and titles of documents in a request by ids; a name without a document stays."""
-    if request.document_id is None or all(map(can_only_be_an_id, request.document_id)):
+    if request.document_id is None:
         return request
     return request.model_copy(update={"document_id": [_id_of(knowledge, each) for each in request.document_id]})
 

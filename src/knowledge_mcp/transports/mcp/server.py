@@ -325,6 +325,7 @@ class KnowledgeServer(MCPServer[Any]):
         self, context: ServerRequestContext[Any, Any], params: types.CompleteRequestParams
     ) -> types.CompleteResult:
         found = self._offer.completers.get(params.argument.name)  # the argument's name decides how it is completed
+        await self._check_reference(params.ref)
         if found is None:
             return types.CompleteResult(completion=types.Completion(values=[], total=0, has_more=False))
         key = self._key_of_request(context.request)
@@ -337,6 +338,17 @@ class KnowledgeServer(MCPServer[Any]):
         first = values[:MAX_COMPLETIONS]
         more = len(values) > MAX_COMPLETIONS
         return types.CompleteResult(completion=types.Completion(values=first, total=len(values), has_more=more))
+
+    async def _check_reference(self, reference: types.PromptReference | types.ResourceTemplateReference) -> None:
+        """Raise a protocol error for a prompt or an address template that does not exist."""
+        if isinstance(reference, types.PromptReference):
+            kind, name, known = "prompt", reference.name, [each.name for each in await self.list_prompts()]
+        else:
+            kind, name = "resource template", reference.uri
+            known = [each.uri_template for each in await self.list_resource_templates()]
+            known += [str(each.uri) for each in await self.list_resources()]
+        if name not in known:
+            raise _unknown_name(kind, name, known)
 
     def _read(self, address: str, key: Key) -> ReadResourceContents:
         with self._runner.audit(key, address) as documents:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.library import COLLECTION_NAME, DEFAULT_COLLECTION, Deposit
 from knowledge_mcp.model.query import Filter, SearchMode, SearchQuery
-from knowledge_mcp.surfaces.arguments import WHOLE, WITHOUT_LOGIN, as_text, combine_filters
+from knowledge_mcp.surfaces.arguments import WHOLE, WITHOUT_LOGIN, Text, as_text, combine_filters
 
 MAX_PAIRS = 64
 MAX_NAME = 100
@@ -17,9 +18,23 @@ MAX_VALUE = 10_000
 MAX_OFFSET = 2**31 - 1
 MAX_LIMIT = 1000
 
+
+def _form(pattern: str, words: str) -> tuple[AfterValidator, Any]:
+    """Require a whole text to match, and say so in words; only the schema has the expression."""
+    expression = re.compile(pattern)
+
+    def check(text: str) -> str:
+        if expression.fullmatch(text) is None:
+            raise ValueError(words)
+        return text
+
+    return AfterValidator(check), Field(json_schema_extra={"pattern": f"^{pattern}$"})
+
+
 CollectionName = Annotated[
     str,
-    Field(pattern=f"^{COLLECTION_NAME}$", description="1 to 63 letters, digits, `.`, `_` and `-`."),
+    *_form(COLLECTION_NAME, "must be 1 to 63 letters, digits, `.`, `_` and `-`"),
+    Field(description="1 to 63 letters, digits, `.`, `_` and `-`."),
 ]
 _Text = Annotated[str, Field(max_length=MAX_VALUE)]
 _Real = Annotated[float, Field(allow_inf_nan=False)]
@@ -31,8 +46,10 @@ _Kind = Literal[
 ]  # fmt: skip
 _Filename = Annotated[
     str,
-    Field(max_length=255, pattern=r"^[^/\\\x00-\x1f]*$", description="File name of the document, with extension."),
+    *_form(r"[^/\\\x00-\x1f]*", "must be a file name, without a folder"),
+    Field(max_length=255, description="File name of the document, with extension."),
 ]
+_Words = Annotated[Text, Field(min_length=1, json_schema_extra={"pattern": r"\S"})]
 _PAIRS: dict[str, Any] = {"maxProperties": MAX_PAIRS, "propertyNames": {"minLength": 1, "maxLength": MAX_NAME}}
 
 
@@ -111,7 +128,7 @@ class IngestRequest(_Strict):
             ]
         }
     )
-    text: Annotated[str, Field(min_length=1, pattern=r"\S")]
+    text: _Words
     metadata: IngestMetadata = IngestMetadata()
     wait: _Wait = True
     force: _Force = False
@@ -128,7 +145,14 @@ class IngestUrlRequest(_Strict):
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"url": "https://docs.example.com/guide.pdf", "collection": "default"}]}
     )
-    url: Annotated[str, Field(max_length=2000, pattern=r"^https://[^\s\x00-\x20]+$"), WITHOUT_LOGIN]
+    url: Annotated[
+        str,
+        Field(max_length=2000),
+        *_form(
+            r"https://[^\s\x00-\x20]+", "must be an https address without blanks, such as https://example.com/doc.pdf"
+        ),
+        WITHOUT_LOGIN,
+    ]
     collection: CollectionName = DEFAULT_COLLECTION
     metadata: UrlMetadata = UrlMetadata()
     wait: _Wait = True
@@ -183,7 +207,7 @@ class SearchRequest(_Strict):
             ]
         }
     )
-    query: Annotated[str, Field(min_length=1, max_length=2000, pattern=r"\S")]
+    query: Annotated[_Words, Field(max_length=2000)]
     collection: CollectionName = DEFAULT_COLLECTION
     top_k: Annotated[int, Field(ge=1, le=50), WHOLE] = 5
     mode: Annotated[
