@@ -104,6 +104,18 @@ def test_when_no_source_gives_it_each_reason_is_reported_and_nothing_stays(real:
     assert _left(tmp_path / "cache") == {".lock"}
 
 
+def test_a_full_disk_ends_a_download_and_is_named(real: Path, tmp_path: Path) -> None:
+    def fill(_: Path) -> None:
+        raise ConnectionFailedError("pip failed.", details="ERROR: OSError: [Errno 28] No space left on device")
+
+    first, second = FolderSource(real, "first", fill), FolderSource(real, "second")
+    with pytest.raises(ConfigError, match="No space left on device") as failure:
+        fetch(cache=tmp_path / "cache", variants=(), sources=[first, second])
+    assert failure.value.suggestion.startswith("Free space")
+    assert (len(first.asked), second.asked) == (1, [])
+    assert _left(tmp_path / "cache") == {".lock"}
+
+
 @pytest.mark.requirement("A-REQ-REL-002")
 def test_sources_that_are_away_are_asked_again_and_each_round_is_logged(
     real: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture

@@ -8,7 +8,9 @@ download leaves no partial files, and only one of several processes does the wor
 
 from __future__ import annotations
 
+import errno
 import importlib.metadata
+import os
 import shutil
 import tempfile
 import time
@@ -294,6 +296,7 @@ def _from_sources(
                     return ModelManifest(model.name, model.weights.sha256, model.config, source.label, files=marks)
                 reasons[source.label] = f"other bytes than the pinned ones in {', '.join(wrong)}"
             except KnowledgeError as exc:
+                _end_if_full(exc)
                 reasons[source.label] = f"{exc.message} {exc.details}".strip()
                 again = may_pass(exc)
             passing = passing or again
@@ -312,6 +315,13 @@ def _from_sources(
     return call_with_retries(
         ask, service="model download", may_pass=lambda exc: bool(remaining) and may_pass(exc), policy=retries
     )
+
+
+def _end_if_full(failure: KnowledgeError) -> None:
+    """Raise the OSError of a full disk, which a downloading program only reports in its text; no source helps then."""
+    full = os.strerror(errno.ENOSPC)
+    if full in failure.details:
+        raise OSError(errno.ENOSPC, full) from failure
 
 
 def _complete(model: PinnedModel, scratch: Path) -> Sequence[PinnedFile]:
@@ -333,9 +343,15 @@ def _from_hub(
             f"The model {model} is neither built in nor in the cache.",
             suggestion="Use a hub's `owner/name`, or set EMBEDDING_MODEL_PATH to a folder that contains the model.",
         )
-    call_with_retries(
-        lambda: hub_snapshot(model, revision, scratch, progress), service="model hub", may_pass=may_pass, policy=retries
-    )
+
+    def ask() -> None:
+        try:
+            hub_snapshot(model, revision, scratch, progress)
+        except KnowledgeError as exc:
+            _end_if_full(exc)
+            raise
+
+    call_with_retries(ask, service="model hub", may_pass=may_pass, policy=retries)
     (scratch / MANIFEST).unlink(missing_ok=True)  # only our own manifest counts
     files = find(model, path=scratch, cache=scratch)
     if files is None or files.weights is None:
