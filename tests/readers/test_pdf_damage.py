@@ -67,6 +67,29 @@ def test_a_pdf_is_read_by_its_media_type_whatever_its_name_ends_in(reader: PdfRe
     assert SENTENCE in " ".join(reader.read(item_of(standard(bookmarks=False), name)).text.split())
 
 
+def a_million_pages() -> bytes:
+    """Make a file of three kilobytes whose folders of pages name the same folder and page again and again."""
+    objects = (
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Count 1000000/Kids[%s]>>" % (b"3 0 R " * 100),
+        b"<</Type/Pages/Parent 2 0 R/Count 10000/Kids[%s]>>" % (b"4 0 R " * 100),
+        b"<</Type/Pages/Parent 3 0 R/Count 100/Kids[%s]>>" % (b"5 0 R " * 100),
+        b"<</Type/Page/Parent 4 0 R/MediaBox[0 0 612 792]>>",
+    )
+    data, places = b"%PDF-1.7\n", [b"0000000000 65535 f \n"]
+    for number, each in enumerate(objects, 1):
+        places.append(b"%010d 00000 n \n" % len(data))
+        data += b"%d 0 obj\n%s\nendobj\n" % (number, each)
+    end = b"trailer<</Size 6/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % len(data)
+    return data + b"xref\n0 6\n" + b"".join(places) + end
+
+
+def test_a_small_file_of_a_million_pages_is_refused_before_they_are_read(reader: PdfReader) -> None:
+    error = refused(reader, item_of(a_million_pages()))
+    assert (error.reason, error.suggestion) == (UnreadableReason.TOO_LARGE, "Split the file.")
+    assert "1,000,000 pages, more than 100,000" in error.message
+
+
 def test_a_password_is_named_as_what_to_remove(reader: PdfReader) -> None:
     assert "password" in refused(reader, item_of(encrypted(user="u", owner="o"))).suggestion.lower()
 

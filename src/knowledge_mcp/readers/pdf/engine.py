@@ -43,6 +43,8 @@ _HEIGHT = re.compile(rb"/(Ascent|Descent) (-?\d[\d.]{0,12})")
 _USUAL = {b"Ascent": b"900", b"Descent": b"-250"}
 
 _FILE, _FORMAT, _PASSWORD, _SECURITY = 2, 3, 4, 5
+_MOST_PAGES = 100_000
+"""A small file can claim any number of pages; reading this many simple ones takes a quarter of an hour."""
 _FACTS_OF_INTEREST = ("Title", "Author", "Subject", "Keywords", "Creator", "Producer", "CreationDate", "ModDate")
 
 
@@ -108,6 +110,10 @@ def inspect(path: str, *, thorough: bool = True) -> Facts:
         count = len(document)
         if count == 0:
             raise Refusal("empty", "The PDF has no pages.", details="page count 0")
+        if count > _MOST_PAGES:
+            raise Refusal(
+                "too_large", f"The PDF has {count:,} pages, more than {_MOST_PAGES:,}.", suggestion="Split the file."
+            )
         facts = Facts(count)
         if thorough:
             facts.labels = [_label(document, index) for index in range(count)]
