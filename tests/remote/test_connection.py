@@ -210,7 +210,7 @@ def test_a_service_that_is_silent_or_drips_is_waited_for_no_longer_than_told() -
             started = time.monotonic()
             with pytest.raises(TimedOutError):
                 service.ask(GET)
-            assert time.monotonic() - started < 5
+            assert time.monotonic() - started < 15, "the service answers after twenty seconds, or never"
             leave.set()
 
 

@@ -168,7 +168,7 @@ def test_no_glob_is_slow() -> None:
     started = time.perf_counter()
     assert not glob_matches(deep, "**/" * 100 + "*a" * 50 + "*b")
     assert not glob_matches(deep, "**/" + "*a*" * 60 + "b")
-    assert time.perf_counter() - started < 2.0
+    assert time.perf_counter() - started < 30, "no time where it is linear, days where it is not"
 
 
 def test_a_method_of_a_generic_type_is_found_by_its_name(world: World) -> None:

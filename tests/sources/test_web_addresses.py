@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 import pytest
@@ -207,11 +206,9 @@ LOCAL_NAMES = [
 @pytest.mark.parametrize("url", SPELLED_WRONGLY)
 def test_a_hostile_address_is_refused_before_anybody_is_asked(url: str) -> None:
     names = Names({})
-    began = time.monotonic()
     with pytest.raises(InvalidInputError) as caught:
         WebFetcher(resolver=names).fetch(url)
     assert names.asked == []
-    assert time.monotonic() - began < 1
     assert "secret" not in f"{caught.value} {caught.value.details} {caught.value.suggestion}"
 
 
