@@ -11,10 +11,12 @@ import pytest
 from knowledge_mcp.engine.ingest.syncing import sync
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, NotFoundError
 from knowledge_mcp.model.ingest import SourceKind, SourceSpec, SyncReport
+from knowledge_mcp.sources.git import watching
 from knowledge_mcp.sources.git.source import GitClones
 from knowledge_mcp.sources.synced.building import spec_of
 from knowledge_mcp.sources.synced.folders import FolderSource, RepositorySource
 from knowledge_mcp.sources.synced.registered import SourceList
+from knowledge_mcp.support.files import remove_folder
 from tests.engine.world import World
 from tests.servers.git_server import GitServer, MadeRepository
 
@@ -135,6 +137,22 @@ def test_what_git_keeps_elsewhere_is_reported_and_is_no_document(
     assert [(each.count, each.examples) for each in source.left_out if each.what == "submodules"] == [
         (1, ("docs/masts",))
     ]
+
+
+def test_a_tree_of_more_files_than_can_be_listed_is_refused_before_they_are_written(
+    made: MadeRepository, synced: Synced, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced.sync()
+    clone = tmp_path / "clones" / "specs"
+    before = sorted(clone.rglob("*.md"))
+    made.commit({f"docs/copy-{number}.md": DOORS for number in range(900)})
+    monkeypatch.setattr(watching, "_MOST_OUTPUT", 10_000)
+    for there in (True, False):
+        with pytest.raises(InvalidInputError, match="more references or files than can be listed"):
+            synced.sync()
+        assert sorted(clone.rglob("*.md")) == (before if there else [])
+        remove_folder(clone)
+    assert set(synced.held()) == {"doors", "ropes"}
 
 
 def test_a_document_whose_file_became_a_link_is_gone(made: MadeRepository, synced: Synced) -> None:

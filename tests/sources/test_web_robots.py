@@ -77,7 +77,7 @@ def test_a_pattern_of_many_stars_takes_no_time() -> None:
     rules = parse_rules("User-agent: *\nDisallow: /" + "a*" * 200 + "b$\n" * 500)
     began = time.monotonic()
     assert rules.disallowing("/" + "a" * 4000) is None
-    assert time.monotonic() - began < 30, "half a second where it is linear, days where it is not"
+    assert time.monotonic() - began < 30, "no time where it is linear, days where it is not"
 
 
 @given(st.text(max_size=300))

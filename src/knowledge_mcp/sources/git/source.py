@@ -285,6 +285,7 @@ class GitClones:
     ) -> Checkout:
         partial = self._folder.beside(name)
         options = ["--progress", "--single-branch", "--no-tags", "--no-recurse-submodules", "--template=", "--no-local"]
+        options += ["--no-checkout"]
         options += ["--depth=1"] if shallow else []
         options += [f"--branch={branch}"] if branch else []
         started = time.monotonic()
@@ -296,6 +297,9 @@ class GitClones:
             )
             if code != 0:
                 raise self._without_head(remote, call)
+            writing = replace(inside, cancelled=call.cancelled, writes=call.writes)
+            self._check_size(partial, "HEAD", writing)
+            self._git.run(["reset", "--hard", "--quiet"], writing, folder=partial)
             if place.exists():
                 self._folder.discard(place)
             partial.rename(place)
@@ -394,6 +398,7 @@ class GitClones:
         options += ["--depth=1"] if shallow else []
         self._ask(["fetch", *options, "--", "origin", f"+{head.reference}:{target}"], call, place)
         inside = GitCall(call.what, trusted=place, cancelled=call.cancelled, writes=call.writes)
+        self._check_size(place, target, inside)
         where = ["-B", branch] if branch else ["--detach"]
         _, before = self._git.run(["rev-parse", "--quiet", "HEAD"], inside, folder=place, allowed=(0, 1, 128))
         try:
@@ -407,6 +412,10 @@ class GitClones:
                 self._git.run(["reset", "--hard", "--quiet", _line(before), "--"], undo, folder=place)
                 self._git.run(["clean", "-ffdxq"], undo, folder=place)
             raise
+
+    def _check_size(self, place: Path, commit: str, call: GitCall) -> None:
+        """Refuse more files than can be listed before any is written: a few small trees can hold any number of them."""
+        self._git.run(["ls-tree", "-r", "-z", "--name-only", commit, "--"], call, folder=place)
 
     def _describe(self, name: str, place: Path, remote: RepositoryUrl, call: GitCall) -> Checkout:
         inside = GitCall(call.what, trusted=place)

@@ -122,7 +122,10 @@ def read_all(process: subprocess.Popen[bytes], what: str, look: Callable[[], Non
             pipe.join(_STEP)
             look()
             if pipes[0].is_over:
-                raise InvalidInputError(f"{what} has more references or files than can be listed.")
+                raise InvalidInputError(
+                    f"{what} has more references or files than can be listed.",
+                    suggestion="Use a repository, or a branch, of fewer files.",
+                )
     while process.returncode is None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_STEP)
