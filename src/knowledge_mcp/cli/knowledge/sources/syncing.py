@@ -260,7 +260,7 @@ def follow(run: Syncing, settings: Settings, names: Sequence[str], on_sync: Call
             listed = [each for each in run.listed.all() if not names or each.spec.name in names]
             folders = {Path(each.spec.location) for each in listed if each.spec.kind is SourceKind.FOLDER}
             changed = watch.changed(folders)
-            for each in listed:
+            for each in sorted(listed, key=lambda each: each.spec.kind is SourceKind.FOLDER):  # servers begin first
                 name = each.spec.name
                 if name not in failed or is_due(each, failed[name]) or Path(each.spec.location) in changed:
                     if each.spec.kind is not SourceKind.FOLDER:
