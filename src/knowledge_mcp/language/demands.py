@@ -92,7 +92,8 @@ def limits(sentence: str, language: str | None = None) -> list[PrintedMark]:
     text = mask_places(sentence)
     found: list[PrintedMark] = []
     for day in days_in(sentence):
-        found.append(PrintedMark(f"{DAY} {day.number}", sentence[day.start : day.end], day.start, day.end))
+        key = f"{DAY} {day.number}" + (f" or {day.other} {sentence[day.start : day.end]}" if day.other else "")
+        found.append(PrintedMark(key, sentence[day.start : day.end], day.start, day.end))
         text = f"{text[: day.start]}{'x' * (day.end - day.start)}{text[day.end :]}"
     found += [PrintedMark(_TIMES_OF[match[0].lower()], match[0], *match.span()) for match in _TIMES.finditer(text)]
     marks, language = _list_marks(text), language_of(text) if language is None else language

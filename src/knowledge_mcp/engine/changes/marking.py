@@ -19,7 +19,7 @@ from knowledge_mcp.language.quantities.bounds import STRICTLY, Bound, limiting
 from knowledge_mcp.language.quantities.limits import limits_set
 from knowledge_mcp.language.quantities.numerals import is_ambiguous
 from knowledge_mcp.language.quantities.reading import Quantity, are_ends, quantities, without_parts_of
-from knowledge_mcp.language.quantities.units import is_physical
+from knowledge_mcp.language.quantities.units import RATIO, is_physical
 
 MarkedWord = tuple[str, PrintedMark | None]
 """A word as it is compared, and its mark; the word of a mark is its kind, such as `FORCE_KEY`."""
@@ -192,7 +192,8 @@ def _limit_mark(sentence: str, group: Sequence[Quantity], inside: Sequence[Print
         value = " ".join(mark.key for mark in inside)
     else:
         current = inside[-1].key.rpartition(first.unit)[2] if inside and first.unit in inside[-1].key else ""
-        value = " ".join(f"{each.value:.10g}" for each in group) + f" {first.unit}{current}"
+        values = [each.value * 100 if first.unit == RATIO else each.value for each in group]
+        value = " ".join(f"{each:.10g}" for each in values) + f" {_ALSO_UNIT.get(first.unit, first.unit)}{current}"
     if len(inside) == 1 and (not first.recurs or any(map(str.isdigit, inside[0].text))):
         text, unit = inside[0].text, inside[0].unit
     else:
@@ -200,6 +201,16 @@ def _limit_mark(sentence: str, group: Sequence[Quantity], inside: Sequence[Print
     limit = sentence[first.start : end].strip()
     counts = first.recurs or (is_measured and bool(bound))  # "up to one" says nothing alone
     return PrintedMark(f"{bound} {value}", text, first.start, end, unit, counts, bound, limit)
+
+
+def may_be_equal(one: PrintedMark, other: PrintedMark) -> bool:
+    """Return whether two days may be one, because one has two readings: "03/04/2025" and "3 April 2025"."""
+    are_days = one.key.startswith(DAY) and other.key.startswith(DAY) and one.bound == other.bound
+    readings, others = (frozenset(_READING.findall(each.key)) for each in (one, other))
+    return are_days and len(readings) != len(others) and not readings.isdisjoint(others)
+
+
+_READING = re.compile(r"\b\d{6,8}\b")
 
 
 def _day_mark(sentence: str, day: PrintedMark) -> PrintedMark:
@@ -212,6 +223,8 @@ def _day_mark(sentence: str, day: PrintedMark) -> PrintedMark:
     return replace(day, key=f"{day.key} {bound}", start=start, bound=bound, limit=sentence[start : day.end])
 
 
+_ALSO_UNIT = {RATIO: "%"}
+"""Other units in which values are compared: "1:10" is 10 %."""
 _APART = re.compile(r"[,;:]|\b(?:and|or|but)\b")
 """What separates a limit from the verb of another clause."""
 _NEAR = 60

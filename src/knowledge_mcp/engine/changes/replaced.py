@@ -7,7 +7,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 
-from knowledge_mcp.engine.changes.marking import FORCE_KEY, NUMBER_KEY, MarkedWord
+from knowledge_mcp.engine.changes.marking import FORCE_KEY, NUMBER_KEY, MarkedWord, may_be_equal
 from knowledge_mcp.language.printed import PrintedMark
 from knowledge_mcp.support.matching import BoundedMatcher
 
@@ -59,6 +59,8 @@ def _among(
                     yield key, one.text if one else "", other.text if other else ""
             elif (one.key, one.counts) == (other.key, other.counts) or (key == FORCE_KEY and one.text == other.text):
                 continue  # only a limit may tell "shall not" from "shall not"
+            elif key == NUMBER_KEY and may_be_equal(one, other):
+                continue
             elif one.bound != other.bound:
                 yield key, *_as_limits(one, other)
             elif one.unit != other.unit:

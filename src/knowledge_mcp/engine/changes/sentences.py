@@ -99,9 +99,13 @@ def pair_sentences(before: Sequence[str], after: Sequence[str], weights: Weights
 def _bag_of(text: str) -> Counter[str]:
     """Count the words of a sentence, with the same words for the same limits: "at most" for "not exceed"."""
     for mark in reversed(number_marks(text)[0]):
-        if mark.bound:
-            text = f"{text[: mark.start]} {mark.bound} {mark.text} {mark.unit} {text[mark.end :]}"
+        if mark.limit:
+            text = f"{text[: mark.start]} {_SIGN_OF_UNIT.sub(' sign ', mark.key)} {text[mark.end :]}"
     return Counter(words_and_numbers(text))
+
+
+_SIGN_OF_UNIT = re.compile(r"[%‰€£$¥°]")
+"""Units that are no letters: each counts as one word."""
 
 
 def counted_on(pairs: Iterable[PlacePair], texts: Sequence[str], others: Sequence[str]) -> set[PlacePair]:
@@ -283,20 +287,23 @@ def likeness(one: Counter[str], other: Counter[str], weights: Weights) -> float:
 
 
 def _weight(words: Counter[str], weights: Weights) -> float:
-    return sum(count * weights.get(word, 1.0) for word, count in words.items())
+    usual = weights.get("", 1.0)
+    return sum(count * weights.get(word, usual) for word, count in words.items())
 
 
 def word_weights(links: Iterable[ClauseLink]) -> Weights:
     """Weight words by how few clauses of both editions contain them, which favours subjects over function words.
 
-    Numbers, which are rare, get the weight of the most frequent word, because they are what changes.
+    Numbers, which are rare, get the weight of the most frequent word, because they are what changes. So do words that
+    no clause has in this form, under an empty one: values in base units.
     """
     clauses = {id(side): side for link in links for side in (link.old, link.new) if side is not None}
     counts = Counter(word for clause in clauses.values() for word in set(words_and_numbers(clause.text)))
     usual = max(counts.values(), default=1)
-    return {
+    weights = {
         word: math.log(1 + len(clauses) / (usual if word[0].isdigit() else count)) for word, count in counts.items()
     }
+    return weights | {"": math.log(1 + len(clauses) / usual)}
 
 
 def lone_sentences(one: str, other: str) -> tuple[list[str], list[str]]:

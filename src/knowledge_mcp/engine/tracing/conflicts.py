@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from knowledge_mcp.engine.tracing.containing import ContainedBags
-from knowledge_mcp.engine.tracing.differing_limits import DAY, differing_limit, permits_too_little
+from knowledge_mcp.engine.tracing.differing_limits import differing_limit, permits_too_little, unit_of_day
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.language.demands import OWN_LABEL, without_limits
 from knowledge_mcp.language.force import RANK, Convention, Force, detect_convention, forces_of
@@ -337,7 +337,7 @@ def _figures(text: str, printed: Sequence[Quantity], blank: Sequence[tuple[int, 
 
 def _date(text: str, day: Day) -> Quantity:
     printed = " ".join(text[day.start : day.end].split())
-    return Quantity(day.number, DAY, Bound.EXACT, day.start, day.end, printed)
+    return Quantity(day.number, unit_of_day(day, printed), Bound.EXACT, day.start, day.end, printed)
 
 
 def _subject(text: str, own_id: str, limits: Sequence[Quantity], forces: Sequence[Force]) -> str:

@@ -7,11 +7,11 @@ import re
 from collections.abc import Sequence
 
 from knowledge_mcp.language.quantities.bounds import DENIED, OTHER, Bound, limiting
-from knowledge_mcp.language.quantities.dates import days_in
+from knowledge_mcp.language.quantities.dates import Day, days_in
 from knowledge_mcp.language.quantities.reading import Quantity, are_ends
 
 DAY = "day of the calendar"
-"""The unit of days."""
+"""The unit of days; of one with two readings, "03/04/2025", it is followed by its text, because only that is equal."""
 _AT = re.compile(r"\bat\s(?:[a-z-]{1,20}\s){0,4}\Z")
 """Text before a value that is the condition of an earlier one: "60 l/s at a head of 25 m"."""
 _DEADLINE = re.compile(
@@ -39,8 +39,13 @@ def days_as_limits(text: str) -> list[Quantity]:
             if (denied := _DENIED_BEFORE.search(before[: deadline.start()])) is not None:
                 bound, led = OTHER[bound], len(before) - denied.start()
         printed = " ".join(text[day.start : day.end].split())
-        found.append(Quantity(day.number, DAY, bound, day.start - led, day.end, printed))
+        found.append(Quantity(day.number, unit_of_day(day, printed), bound, day.start - led, day.end, printed))
     return found
+
+
+def unit_of_day(day: Day, printed: str) -> str:
+    """Return the unit of a day: days with two readings are only comparable with the same text."""
+    return f"{DAY} {printed}" if day.other else DAY
 
 
 def permits_too_little(free: Sequence[Quantity], bound: Sequence[Quantity]) -> bool:
@@ -68,7 +73,7 @@ def differing_limit(text: str, ours: Sequence[Quantity], theirs: Sequence[Quanti
         return None  # if two differ, one is a condition and the other depends on it
     if ours[0].end < differ[0][0].start and _AT.search(text, 0, differ[0][0].start):
         return None  # "12 kW at 20 °C" and "12 kW at 30 °C"
-    return " and ".join(f"{'exactly ' * (each.bound is Bound.EXACT and each.unit != DAY)}{each}" for each in differ[0])
+    return " and ".join(f"{'exactly ' * (each.bound is Bound.EXACT and not each.unit.startswith(DAY))}{each}" for each in differ[0])
 
 
 def _end(limit: Quantity) -> str:

@@ -128,7 +128,7 @@ def _numbers_in(quote: str, language: str) -> list[Quantity]:
 
 def _asked(demand: str, limit: Quantity) -> str:
     """Return a limit in short, and a day with its words: "by 1 May 2026"."""
-    return demand[limit.start : limit.end] if limit.unit == DAY else str(limit)
+    return demand[limit.start : limit.end] if limit.unit.startswith(DAY) else str(limit)
 
 
 def _wider_differs(checks: Sequence[RowCheck]) -> list[RowCheck]:

@@ -107,6 +107,13 @@ FUNCTION_WORDS: Mapping[str, frozenset[str]] = {code: frozenset(words.split()) f
 """By ISO 639-1 code, in lower case with their accents."""
 
 
+def is_function_word(word: str) -> bool:
+    """Return whether a word, in any case, is a function word of any language."""
+    return any(word.lower() in words for words in FUNCTION_WORDS.values())
+
+
+
+
 LANGUAGE_NAMES = {
     "en": "English", "de": "German", "fr": "French", "es": "Spanish", "it": "Italian", "pt": "Portuguese",
     "nl": "Dutch", "sv": "Swedish", "no": "Norwegian", "da": "Danish", "fi": "Finnish", "ru": "Russian",

@@ -6,7 +6,7 @@ import re
 from enum import StrEnum
 from typing import NamedTuple
 
-from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS
+from knowledge_mcp.language.multilingual.recognition import is_function_word
 
 
 class Bound(StrEnum):
@@ -238,4 +238,4 @@ def _named(before: str, *, is_measured: bool) -> Bound:
 def _is_bare(name: str) -> bool:
     """Return whether text is only a name: "maximum operating pressure 5 bar", but not "maximum pressure at 5 bar"."""
     words = name.lower().split()
-    return len(words) <= _MOST_WORDS and not any(word in each for word in words for each in FUNCTION_WORDS.values())
+    return len(words) <= _MOST_WORDS and not any(map(is_function_word, words))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 _MONTH_NAMES = (
@@ -31,8 +32,10 @@ DATE = re.compile(
 
 _IN_DIGITS = re.compile(
     r"(?<![\w.-])(?:(?P<iso>\d{4})-(?P<iso_month>0[1-9]|1[0-2])-(?P<iso_day>[0-2]\d|3[01])(?![\w-])"
-    r"|(?P<day>0?[1-9]|[12]\d|3[01])\.(?P<month>0?[1-9]|1[0-2])\.(?P<year>(?:19|20)\d{2})(?!\w|\.\d))"
+    r"|(?P<day>0?[1-9]|[12]\d|3[01])\.(?P<month>0?[1-9]|1[0-2])\.(?P<year>(?:19|20)\d{2})(?!\w|\.\d)"
+    r"|(?<!/)(?P<one>0?[1-9]|[12]\d|3[01])/(?P<two>0?[1-9]|[12]\d|3[01])/(?P<of>(?:19|20)\d{2})(?![\w/]))"
 )
+_MONTHS = 12
 _BY_TIME = re.compile(
     r"(?:\b(?:by|before|after|until|till|from|on|since|than|between|bis|ab|vor|nach|am|seit|zum|dem|le|au|du|el|del|al"
     r"|hasta|desde)|\d{4}-\d\d-\d\d (?:to|and|until|bis|und|au|et|y)) \Z",
@@ -49,15 +52,17 @@ class Day(NamedTuple):
     Attributes:
         number: equal for the same day, greater for a later one.
         start, end: offsets in the text.
+        other: another day that it may be, 0 if there is none: "03/04/2025" is in April or in March.
     """
 
     number: int
     start: int
     end: int
+    other: int = 0
 
 
 def days_in(text: str) -> list[Day]:
-    """List the days of a text in order: "1 May 2026", "01.05.2026", "before 2026-05-01"."""
+    """List the days of a text in order: "1 May 2026", "01.05.2026", "before 2026-05-01", "13/05/2026"."""
     found: list[Day] = []
     for date in DATE.finditer(text):
         year, day = date["year"] or date["third"], date["day"] or date["second"]
@@ -65,9 +70,25 @@ def days_in(text: str) -> list[Day]:
     for date in _IN_DIGITS.finditer(text):
         if date["year"]:
             found.append(_day(date, date["year"], int(date["month"]), date["day"]))
+        elif date["of"]:
+            found += _with_slashes(date)
         elif _BY_TIME.search(text, max(0, date.start() - _SEEN), date.start()):
             found.append(_day(date, date["iso"], int(date["iso_month"]), date["iso_day"]))
     return sorted(found, key=lambda each: each.start)
+
+
+def _with_slashes(date: re.Match[str]) -> Iterator[Day]:
+    """Yield a day whose order of day and month only its numbers can tell."""
+    one, two = int(date["one"]), int(date["two"])
+    readings = {
+        (year * _MONTHS + month) * 100 + day
+        for year in (int(date["of"]),)
+        for day, month in ((one, two), (two, one))
+        if month <= _MONTHS
+    }
+    found = sorted(readings)
+    if found:
+        yield Day(found[0], *date.span(), other=found[1] if len(found) > 1 else 0)
 
 
 def _day(date: re.Match[str], year: str, month: int, day: str) -> Day:

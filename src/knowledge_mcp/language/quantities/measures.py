@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS
+from knowledge_mcp.language.multilingual.recognition import is_function_word
 from knowledge_mcp.language.quantities.reading import Quantity
 
 _BY_ADJECTIVE = {
@@ -122,4 +122,4 @@ def distinctive_words(
 
 def _content_word(word: str) -> str:
     word = word.lower()
-    return "" if any(word in words for words in FUNCTION_WORDS.values()) else word
+    return "" if is_function_word(word) else word

@@ -13,11 +13,12 @@ _COUNTED = (
     " eighteen nineteen"
 ).split()
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-_SCALES = {"hundred": 100.0, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+_SCALES = {"dozen": 12.0, "hundred": 100.0, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _WORDS: Mapping[str, float] = {
     **{word: float(place) for place, word in enumerate(_COUNTED)},
     **{word: 10.0 * place for place, word in enumerate(_TENS, 2)},
     **_SCALES,
+    "half a dozen": 6.0,
 }
 
 
@@ -79,8 +80,9 @@ _PARTS_ELSEWHERE: Mapping[str, Mapping[str, float]] = {
         "ein 1 einem 1 eines 1 zwei 2 drei 3 vier 4 fünf 5",
         "drittel 3 drittels 3 dritteln 3 viertel 4 viertels 4 vierteln 4 fünftel 5 fünfteln 5 sechstel 6 achtel 8"
         " zehntel 10",
-        "die hälfte|der hälfte",
-    ),
+        "die hälfte|der hälfte|eine halbe|einer halben|einen halben|einem halben|ein halber|ein halbes",
+    )
+    | {"anderthalb": 1.5, "eineinhalb": 1.5, "zweieinhalb": 2.5, "dreieinhalb": 3.5, "viereinhalb": 4.5},
     "fr": _parts_in_words(
         "un 1 deux 2 trois 3 quatre 4", "tiers 3 quart 4 quarts 4 cinquième 5 cinquièmes 5 dixième 10", "la moitié"
     ),
@@ -103,12 +105,15 @@ _GERMAN: Mapping[str, float] = {
     for place, word in enumerate("zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig".split(), 2)
 }
 _IN_GERMAN = re.compile(
-    r"\b(?:eine[rnm]?(?=\s(?:Million|Milliarde)\b)|(?!(?:ein|und)\b|und)(?P<word>(?:"
+    r"\b(?:eine[rnm]?(?=\s(?:Million|Milliarde)\b)|ein(?:em|es)?(?=\sDutzend\b)|(?!(?:ein|und)\b|und)(?P<word>(?:"
     + "|".join(sorted((*_GERMAN, "und", "hundert", "tausend"), key=len, reverse=True))
-    + r")++)(?<!und)\b)(?:\s(?P<scale>Million(?:en)?|Milliarden?)\b)?",
+    + r")++)(?<!und)\b)(?:\s(?P<scale>Million(?:en)?|Milliarden?|Dutzend)\b)?",
     re.IGNORECASE,
 )
 """A number that German writes as one word: "zweitausendfünfhundert"."""
+_SCALE_IN_GERMAN = {"dutzend": 12.0, "million": 1e6, "millionen": 1e6, "milliarde": 1e9, "milliarden": 1e9, "": 1.0}
+_QUARTERS_IN_GERMAN = re.compile(r"\b(?:eine[rs]?\s)?(?P<over>drei)?viertel(?=stunden?\b)", re.IGNORECASE)
+"""A quarter in front of the unit that it is written with: "eine Viertelstunde"."""
 _ROUND = frozenset(_WORDS[word] for word in _TENS)
 _PARTS = {
     "half": 2,
@@ -174,6 +179,26 @@ _FRACTION = re.compile(
     r"|\b(?P<bare>half)(?=\s(?:of|the|all|its|their)\b)",
     re.IGNORECASE,
 )
+_OF_ONE = re.compile(
+    r"\sof\san?(?=\s(?:second|minute|hour|day|week|month|year|inch|foot|mile|acre|lit(?:er|re)|gram|ton(?:ne)?|dozen"
+    r"|(?:kilo|centi|milli)?met(?:er|re)|(?:kilo|milli)gram|percent|degree)\b)",
+    re.IGNORECASE,
+)
+"""What joins a fraction to its unit: "a quarter of an hour"."""
+_NTHS = dict(
+    zip(
+        "third fourth fifth sixth seventh eighth ninth tenth twelfth twentieth hundredth"
+        " dritte vierte fünfte sechste siebte achte neunte zehnte zwölfte zwanzigste hundertste".split(),
+        (3, 4, 5, 6, 7, 8, 9, 10, 12, 20, 100) * 2,
+        strict=True,
+    )
+)
+_EVERY_NTH = re.compile(
+    rf"\b(?P<every>every|(?:jede|alle)[rsnm]?)\s(?:(?P<word>{'|'.join(_NTHS)})[rsnm]?|(?P<digits>[1-9]\d?)(?:rd|nd|th|st|\.))"
+    r"(?=\s(?P<time>(?:hour|day|week|month|year|stunde|tag|woche|monat|jahr)(?![^\W\d_]{3})|minute)?[^\W\d_])",
+    re.IGNORECASE,
+)
+"""One of as many things, or an interval: "every tenth weld", "every third year", "jede zehnte Naht"."""
 _BEFORE_HALF = re.compile(
     r"(?:\A|[.,;:(]\s?|\b(?:least|most|than|only|about|approximately|nearly|exceed(?:s|ing)?|by|to|of|for|at|in|on|with|over"
     r"|under|above|below|and|or|is|are|be|was|were)\s)\Z",
@@ -276,12 +301,22 @@ def _of_letters(text: str, language: str | None) -> Iterator[Numeral]:
             continue
         under = (match["under"] or match["single"] or match["part"] or "half").lower().removesuffix("s")
         over = _WORDS[match["over"].lower()] if match["over"] else 1.0
-        yield Numeral(*match.span(), over / _PARTS[under], is_word=True)
+        of_one = _OF_ONE.match(text, match.end())
+        yield Numeral(match.start(), (of_one or match).end(), over / _PARTS[under], is_word=True)
+    for match in _EVERY_NTH.finditer(text):
+        count = float(match["digits"] or _NTHS[match["word"].lower()])
+        if match["time"] is None:
+            yield Numeral(*match.span(), 1 / count, is_word=True)
+        else:
+            yield Numeral(match.end("every") + 1, match.end(), count, is_word=True)
     for match in _IN_WORDS.finditer(text):
         for each in _spelled(match):
             half = _AND_A_HALF.match(text, each.end)
             yield each._replace(end=half.end(), value=each.value + 0.5) if half else each
-    yield from map(_of_german, _IN_GERMAN.finditer(text)) if language == "de" else ()
+    if language == "de":
+        yield from map(_of_german, _IN_GERMAN.finditer(text))
+        for match in _QUARTERS_IN_GERMAN.finditer(text):
+            yield Numeral(*match.span(), 0.75 if match["over"] else 0.25, is_word=True)
     elsewhere = _ONE_ELSEWHERE.get(language or "")
     for match in elsewhere.finditer(text) if elsewhere else ():
         yield Numeral(*match.span(), _SPELLED_ELSEWHERE[language or ""][match.group().lower()], is_word=True)
@@ -289,8 +324,7 @@ def _of_letters(text: str, language: str | None) -> Iterator[Numeral]:
 
 def _of_german(match: re.Match[str]) -> Numeral:
     value = _german_value((match["word"] or "ein").lower())
-    scale = (match["scale"] or "").lower()
-    return Numeral(*match.span(), value * (1e9 if "milliard" in scale else 1e6 if scale else 1), is_word=True)
+    return Numeral(*match.span(), value * _SCALE_IN_GERMAN[(match["scale"] or "").lower()], is_word=True)
 
 
 def _german_value(word: str) -> float:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from knowledge_mcp.language.multilingual.recognition import language_of
+from knowledge_mcp.language.multilingual.recognition import is_function_word, language_of
 from knowledge_mcp.language.printed import PrintedMark, mask_places
 from knowledge_mcp.language.quantities.bounds import (
     BETWEEN_ENDS,
@@ -114,7 +114,10 @@ _IN_BRACKETS = re.compile(
 _CONTINUATION = re.compile(r"[ \u00a0-]?|\sand\s", re.IGNORECASE)
 _CLOSING = re.compile(r"\.?\s?[)\]]")
 _IN_OTHER_UNITS = re.compile(r"\.?\s?[(\[]\s?(?:approximately |about |approx\.? |ca\. )?", re.IGNORECASE)
-_RATIO = re.compile(r"(?::|\s(?:in|out of|to)\s)", re.IGNORECASE)
+_RATIO = re.compile(r"(?::|\s(?:in|out of|to|von|aus)\s)", re.IGNORECASE)
+_OF_THINGS = re.compile(r"\s(?:of\s|der\s|des\s)?(?P<thing>[^\W\d_]{3,30})")
+"""What follows a share of things: "1 in 10 welds"; a slope is "1 in 12"."""
+_EVERY = re.compile(r"every|jede|alle", re.IGNORECASE)
 _CLOCK = re.compile(r"(?<![\d:.])\d{1,2}:\d{2}(?::\d{2})?(?![\d:])(?P<half>\s?[ap]\.?m\b)?", re.IGNORECASE)
 _ALIKE = 0.03
 """Maximum relative difference of one length in two units: standards round "36 in. (915 mm)"; "3 ft (1 m)" is out."""
@@ -332,14 +335,19 @@ def _measured(sentence: str, language: str | None) -> list[_Measured]:
         if any(start <= one.start < end for start, end in clocks):
             continue
         if other is not None and _are_ratio(sentence, one, other):
-            found.append(_Measured(one.value / other.value, RATIO, 1.0, one.start, other.end))
+            things = _OF_THINGS.match(sentence, other.end) if sentence[one.end] != ":" else None
+            is_share = things is not None and not is_function_word(things["thing"])
+            is_share = is_share and not is_physical(unit_behind(sentence, other.end, language).base)
+            unit, factor = ("%", 100.0) if is_share else (RATIO, 1.0)
+            found.append(_Measured(one.value / other.value, unit, factor, one.start, other.end))
             place += 1
             continue
         closed = sentence.startswith(")", one.end) and _IN_BRACKETS.search(sentence, max(0, one.end - 50), one.end)
         end = one.end + 1 if closed else one.end
         unit = unit_behind(sentence, end, language, one.money)
         is_part = 0.0 < one.value < 1.0 or "/" in sentence[one.start : one.end]
-        if is_part and not is_physical(unit.base) and _OF_WHOLE.match(sentence, end):
+        is_whole_named = _OF_WHOLE.match(sentence, end) or (one.is_word and _EVERY.match(sentence, one.start))
+        if is_part and not is_physical(unit.base) and is_whole_named:
             unit = PrintedUnit(end, "%", 100.0)
         if unit.base in {"°C", "°F"} and (minus := _MINUS.search(sentence, max(0, one.start - _BEHIND), one.start)):
             one = one._replace(start=minus.start(), value=-one.value)
@@ -354,6 +362,8 @@ def _are_ratio(sentence: str, one: Numeral, other: Numeral) -> bool:
     if between is None or other.value <= 0.0:
         return False
     sign = between.group().strip().lower()
+    if sign in {"von", "aus"}:
+        return one.value < other.value and one.value == int(one.value) and not one.money
     return sign in {":", "out of"} or (sign == "in" and one.value == 1.0 and not one.money)
 
 
