@@ -10,7 +10,8 @@ import pytest
 
 from knowledge_mcp.engine.changes.aligning import LinkKind, align
 from knowledge_mcp.engine.changes.clauses import Edition, EditionPart, edition_of
-from knowledge_mcp.engine.changes.differences import ChangeType, ClauseChange, TextChange, changes_of
+from knowledge_mcp.engine.changes.differences import ClauseChange, changes_of
+from knowledge_mcp.engine.changes.kinds import ChangeType, TextChange
 from knowledge_mcp.engine.changes.side_by_side import side_by_side
 from knowledge_mcp.engine.changes.wording import in_common
 from knowledge_mcp.lexical.analyser import EnglishAnalyser

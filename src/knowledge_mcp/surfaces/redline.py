@@ -13,12 +13,8 @@ from typing import Any
 
 from knowledge_mcp.engine.changes.aligning import LinkKind
 from knowledge_mcp.engine.changes.clauses import Clause
-from knowledge_mcp.engine.changes.differences import (
-    WEIGHTIEST_FIRST,
-    ChangeType,
-    ClauseChange,
-    TextChange,
-)
+from knowledge_mcp.engine.changes.differences import ClauseChange
+from knowledge_mcp.engine.changes.kinds import WEIGHTIEST_FIRST, ChangeType, TextChange
 from knowledge_mcp.engine.changes.sentences import Weights, word_weights
 from knowledge_mcp.engine.changes.side_by_side import Marked, side_by_side
 from knowledge_mcp.model.errors import InvalidInputError

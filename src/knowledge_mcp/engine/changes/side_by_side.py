@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from knowledge_mcp.engine.changes.differences import ChangeType, ClauseChange
+from knowledge_mcp.engine.changes.differences import ClauseChange
+from knowledge_mcp.engine.changes.inside.standing import STANDINGS
+from knowledge_mcp.engine.changes.kinds import ChangeType
 from knowledge_mcp.engine.changes.sentences import ALL_ALIKE, Weights, pair_sentences, sentences_of
-from knowledge_mcp.engine.changes.standing import STANDINGS
 from knowledge_mcp.support.matching import BoundedMatcher
 
 Marked = tuple[tuple[str, bool], ...]

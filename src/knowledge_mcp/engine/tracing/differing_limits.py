@@ -73,7 +73,8 @@ def differing_limit(text: str, ours: Sequence[Quantity], theirs: Sequence[Quanti
         return None  # if two differ, one is a condition and the other depends on it
     if ours[0].end < differ[0][0].start and _AT.search(text, 0, differ[0][0].start):
         return None  # "12 kW at 20 °C" and "12 kW at 30 °C"
-    return " and ".join(f"{'exactly ' * (each.bound is Bound.EXACT and not each.unit.startswith(DAY))}{each}" for each in differ[0])
+    exactly = (each.bound is Bound.EXACT and not each.unit.startswith(DAY) for each in differ[0])
+    return " and ".join(f"{'exactly ' * is_exact}{each}" for is_exact, each in zip(exactly, differ[0], strict=True))
 
 
 def _end(limit: Quantity) -> str:

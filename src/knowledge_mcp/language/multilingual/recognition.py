@@ -112,8 +112,6 @@ def is_function_word(word: str) -> bool:
     return any(word.lower() in words for words in FUNCTION_WORDS.values())
 
 
-
-
 LANGUAGE_NAMES = {
     "en": "English", "de": "German", "fr": "French", "es": "Spanish", "it": "Italian", "pt": "Portuguese",
     "nl": "Dutch", "sv": "Swedish", "no": "Norwegian", "da": "Danish", "fi": "Finnish", "ru": "Russian",

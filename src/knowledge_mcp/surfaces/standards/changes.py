@@ -9,8 +9,9 @@ from typing import Annotated
 from pydantic import Field
 
 from knowledge_mcp.engine.changes.comparing import EditionPair, cited_clause, edition_pair, ingested_part
-from knowledge_mcp.engine.changes.differences import ClauseChange, TextChange
+from knowledge_mcp.engine.changes.differences import ClauseChange
 from knowledge_mcp.engine.changes.impact import Touched, impact_of
+from knowledge_mcp.engine.changes.kinds import TextChange
 from knowledge_mcp.engine.core.editions import edition_of_record
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import NotFoundError

@@ -1,0 +1,1 @@
+"""What changed inside clauses beyond the words of paired sentences."""

@@ -1,0 +1,116 @@
+"""Conditions and exceptions that a requirement gained or lost: they change whom and when it binds."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from knowledge_mcp.engine.changes.kinds import ChangeType, TextChange
+from knowledge_mcp.engine.changes.sentences import ALIKE, ALL_ALIKE, likeness
+from knowledge_mcp.engine.changes.wording import words_and_signs
+from knowledge_mcp.language.requirements.conditions import (
+    ConditionKind,
+    ConditionPhrase,
+    conditions_in,
+    without_phrases,
+)
+
+NARROWED, WIDENED = "narrowed", "widened"
+_WORD = re.compile(r"\w+")
+_SHORTEST_VERB = 4
+"""Letters of a verb at the end of a sentence: "sein"."""
+_FEWEST_WORDS = 2
+"""Words of a condition: "if" alone is none."""
+
+
+def changed_conditions(one: str, other: str, *, is_binding: bool) -> tuple[list[TextChange], str, str]:
+    """Compare the conditions of two paired sentences.
+
+    Which way a change goes is certain if one side only has more conditions or exceptions, none of which depends on
+    another.
+
+    Args:
+        one, other: the sentences.
+        is_binding: both have a binding word of force.
+
+    Returns:
+        The changes, and both sentences without the conditions that changed.
+    """
+    before, after = conditions_in(one), conditions_in(other)
+    if not (before or after):
+        return [], one, other
+    pairs = _pairs(before, after)
+    turned = [pair for pair in pairs if len({each.kind is ConditionKind.EXCEPTION for each in pair}) > 1]
+    gone = _alone(before, [was for was, _ in pairs], one, other)
+    come = _alone(after, [now for _, now in pairs], other, one)
+    changes = [TextChange(ChangeType.CONDITION, was.text, now.text, one, other) for was, now in turned]
+    if gone or come:
+        way = _direction(gone, come, after if come else before) if is_binding else ""
+        shown = (" … ".join(each.text for each in side) for side in (gone, come))
+        changes.append(TextChange(ChangeType.CONDITION, *shown, one, other, way))
+    left, right = [*gone, *(was for was, _ in turned)], [*come, *(now for _, now in turned)]
+    return changes, without_phrases(one, left), without_phrases(other, right)
+
+
+def _pairs(
+    before: Sequence[ConditionPhrase], after: Sequence[ConditionPhrase]
+) -> list[tuple[ConditionPhrase, ConditionPhrase]]:
+    """Pair conditions that have at least half of their words in common, the most similar first."""
+    bags, others = ([Counter(words_and_signs(each.text)) for each in side] for side in (before, after))
+    scored = sorted(
+        (-share, abs(at - to), at, to)
+        for at, bag in enumerate(bags)
+        for to, its in enumerate(others)
+        if (share := likeness(bag, its, ALL_ALIKE)) >= ALIKE
+    )
+    found: dict[int, int] = {}
+    for _, _, at, to in scored:
+        if at not in found and to not in found.values():
+            found[at] = to
+    return [(before[at], after[to]) for at, to in found.items()]
+
+
+def _alone(
+    side: Sequence[ConditionPhrase], paired: Sequence[ConditionPhrase], own: str, other: str
+) -> list[ConditionPhrase]:
+    """List the conditions without counterpart, unless the other sentence has their words in another form."""
+    words = Counter(words_and_signs(other))
+    found = [_trimmed(each, own, other) for each in side if each not in paired]
+    return [
+        each
+        for each in found
+        if len(each.text.split()) >= _FEWEST_WORDS and Counter(words_and_signs(each.text)) - words
+    ]
+
+
+def _trimmed(phrase: ConditionPhrase, own: str, other: str) -> ConditionPhrase:
+    """Leave out the end of a sentence that the other one has, too: German verbs follow the condition."""
+    if own[phrase.end :].strip(" .;"):
+        return phrase
+    words, ends = list(_WORD.finditer(own, phrase.start, phrase.end)), _WORD.findall(other)
+    kept = len(words)
+    while kept > 1 and words[kept - 1][0] == (ends.pop() if ends else ""):
+        kept -= 1
+    is_verb = any(len(word[0]) >= _SHORTEST_VERB and word[0].isalpha() for word in words[kept:])
+    end = words[kept - 1].end() if is_verb else phrase.end
+    return phrase._replace(end=end, text=own[phrase.start : end].strip(" ,.;"))
+
+
+def _direction(
+    gone: Sequence[ConditionPhrase], come: Sequence[ConditionPhrase], side: Sequence[ConditionPhrase]
+) -> str:
+    """Return whether a requirement was narrowed or widened; empty if it is not certain.
+
+    Args:
+        gone, come: the conditions that it lost and gained.
+        side: all conditions of the sentence with the changed ones.
+    """
+    ends = {each.end for each in gone or come}
+    changed = [each for each in gone or come if each.start not in ends]  # "except A, when B" is one exception
+    if (gone and come) or any(each.kind is ConditionKind.OPEN for each in changed):
+        return ""
+    before = [each for each in side if each.start < changed[0].start]
+    if any(each.kind is not ConditionKind.CONDITION for each in before):
+        return ""  # it may depend on an exception: "except pumps, if they are small"
+    return WIDENED if gone else NARROWED
