@@ -211,7 +211,7 @@ def test_a_kept_demand_that_lost_its_condition_is_not_rewritten() -> None:
     )
     old, new = (f"# Fields\n\n{rest}\n\nREQ-7: {text}\n" for text in (whole, "The node MUST send one field s."))
     (change,) = [change for each in compared(old, new) for change in each.changes]
-    assert (change.name, change.requirement) == ("words", "")
+    assert (change.name, change.requirement) == ("requirement widened", "widened")
 
 
 def parts_of(machine: str, last: str, text: str) -> str:

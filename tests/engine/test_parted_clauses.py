@@ -86,7 +86,8 @@ def test_a_requirement_that_stands_in_another_clause_is_not_withdrawn() -> None:
         + "\nCall points shall be provided at each exit.\n"
     )
     names = [(each.name, each.before or each.after) for found in compared(old, moved) for each in found.changes]
-    assert names == [("words", "Call points shall be provided at each exit.")] * 2
+    points = "Call points shall be provided at each exit."
+    assert names == [("words", points), ("requirement moved", points)]
     gone = old.replace(" Call points shall be provided at each exit.", "")
     assert [each.name for found in compared(old, gone) for each in found.changes] == ["requirement withdrawn"]
 

@@ -20,7 +20,7 @@ from knowledge_mcp.engine.changes.side_by_side import Marked, side_by_side
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.surfaces.tables import counts_in_words, csv_text
 
-_COLUMNS = ("clause_change", "change", "requirement", "old", "new", "from", "to", "old_text", "new_text")
+_COLUMNS = ("clause_change", "change", "requirement", "old", "new", "from", "to", "old_text", "new_text", "elsewhere")
 
 
 def _counted(name: str) -> str:
@@ -137,7 +137,8 @@ def _place(clause: Clause | None) -> dict[str, Any] | None:
 def _change(change: TextChange) -> dict[str, Any]:
     values: dict[str, Any] = {"kind": change.kind.value, "from": change.before, "to": change.after}
     values |= {"old_text": change.old_text, "new_text": change.new_text}
-    return values | ({"requirement": change.requirement} if change.requirement else {})
+    more = {"requirement": change.requirement, "elsewhere": change.elsewhere}
+    return values | {name: value for name, value in more.items() if value}
 
 
 def as_csv(changes: Sequence[ClauseChange]) -> str:
@@ -149,9 +150,9 @@ def as_csv(changes: Sequence[ClauseChange]) -> str:
         head = (each.link.kind.value,)
         places = (cite_clause(each.link.old), cite_clause(each.link.new))
         for change in each.changes or (None,):
-            inside = ("", "", *places, "", "", "", "")
+            inside = ("", "", *places, "", "", "", "", "")
             if change is not None:
-                words = (change.before, change.after, change.old_text, change.new_text)
+                words = (change.before, change.after, change.old_text, change.new_text, change.elsewhere)
                 inside = (change.kind.value, change.requirement, *places, *words)
             rows.append(head + inside)
     return csv_text(rows)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from knowledge_mcp.engine.changes.aligning import ClauseLink, LinkKind
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
+from knowledge_mcp.engine.changes.inside.carried import Carried, as_parts
+from knowledge_mcp.engine.changes.inside.columns import ChangedColumns
 from knowledge_mcp.engine.changes.inside.named import changed_definitions, changed_references
 from knowledge_mcp.engine.changes.inside.paired import CUT, edited, lone, obliges, turned
 from knowledge_mcp.engine.changes.inside.properties import changed_properties
@@ -30,7 +31,7 @@ from knowledge_mcp.engine.changes.sentences import (
     sentences_of,
     word_weights,
 )
-from knowledge_mcp.engine.changes.wording import plain, words_and_signs
+from knowledge_mcp.engine.changes.wording import plain
 from knowledge_mcp.engine.core.designations import Designation
 from knowledge_mcp.language.force import Convention
 from knowledge_mcp.language.identifiers import heading_identifier
@@ -73,7 +74,12 @@ def changes_of(links: Sequence[ClauseLink], old: Edition, new: Edition) -> list[
         found.setdefault(place, []).append(TextChange(ChangeType.FORCE, *states))
     for place, before, after, *texts in changed_properties(links):
         found.setdefault(place, []).append(TextChange(ChangeType.PROPERTY, before, after, *texts))
-    _ignore_moved(found)
+    places = PrintedPlaces(tuple(side for link in links for side in (link.old, link.new) if side), own.names)
+
+    def between(one: str, other: str) -> list[TextChange]:
+        return edited([one], [other], both, places, numbers, ALL_ALIKE)
+
+    Carried(found, links, both, weights, between).follow()
     changes: list[ClauseChange] = []
     for place, link in enumerate(links):
         inside = sorted(found.get(place, ()), key=lambda change: WEIGHTIEST_FIRST.index(change.name))
@@ -84,44 +90,6 @@ def changes_of(links: Sequence[ClauseLink], old: Edition, new: Edition) -> list[
 
 def _is_blank(clause: Clause | None) -> bool:
     return clause is not None and not (clause.heading or clause.number or clause.text)
-
-
-_LEAST_BLANKS = 6
-"""Minimum blanks in a requirement that is searched in others; shorter ones, "REQUIRED if it is given", are too common.
-"""
-
-
-def _ignore_moved(found: Mapping[int, list[TextChange]]) -> None:
-    """Do not count requirements that moved from one clause to another, in the same words, as withdrawn and added.
-
-    Nor those that a longer one of the same clause contains.
-
-    Args:
-        found: changes by the index of their link; modified in place.
-    """
-    gone = Counter(_words_in(each) for changes in found.values() for each in changes if each.requirement == "withdrawn")
-    come = Counter(_words_in(each) for changes in found.values() for each in changes if each.requirement == "added")
-    for requirement in ("withdrawn", "added"):
-        left = gone & come
-        for changes in found.values():
-            for at, each in enumerate(changes):
-                if each.requirement == requirement and left[_words_in(each)] > 0:
-                    left[_words_in(each)] -= 1
-                    changes[at] = replace(each, requirement="")
-    for changes in found.values():
-        taken = [f" {plain(each.after)} " for each in changes if each.requirement == "added"]
-        for at, each in enumerate(changes):
-            words = plain(each.before)
-            if (
-                each.requirement == "withdrawn"
-                and words.count(" ") >= _LEAST_BLANKS
-                and any(f" {words} " in other for other in taken)
-            ):
-                changes[at] = replace(each, requirement="")
-
-
-def _words_in(change: TextChange) -> tuple[str, ...]:
-    return tuple(words_and_signs(change.old_text or change.new_text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +132,11 @@ def _inside(
     news = list({link.new.index: link.new for _, link in group if link.new is not None}.values())
     before = [(text, clause.index) for clause in olds for text in sentences_of(clause)]
     after = [(text, clause.index) for clause in news for text in sentences_of(clause)]
-    texts, others = [text for text, _ in before], [text for text, _ in after]
+    columns = ChangedColumns(olds, news)
+    texts, others = (columns.measured(side, (text for text, _ in each)) for side, each in enumerate((before, after)))
     if texts == others:
         return
+    yield from ((group[0][0], change) for change in columns.changes)
     whole: list[TextChange] = []
     if olds and news:
         whole = [*changed_definitions(olds, news), *changed_references(olds, news, numbers, own.designations)]
@@ -189,11 +159,13 @@ def _inside(
             is_sure = known.has(before[left[0]][1], after[right[0]][1])
             found = edited(ones, theirs, convention, places, numbers, ALL_ALIKE if is_sure else weights)
             found += [] if is_informative else turned(ones, theirs, found)
+            found = as_parts(ones, theirs, found, convention)
         else:
             is_excepted = (left, right) in excepted
             is_item = (left, right) in demanded
             found = [lone(" ".join(ones), " ".join(theirs), convention, is_item=is_item, is_excepted=is_excepted)]
-        yield from ((home, change) for change in found if not reported.has(change))
+        found = [columns.as_printed(change) for change in found if not reported.has(change)]
+        yield from ((home, change) for change in found if not columns.has(change))
 
 
 def _stated(texts: Sequence[str], convention: Convention) -> set[int]:

@@ -105,7 +105,23 @@ def _met(pairs: Sequence[_MarkPair], key: str) -> list[_MarkPair]:
         if same := waiting[key_of(one)]:
             there = same.popleft()
             found[place], found[there] = (one, pairs[there][1]), None
+    if key == NUMBER_KEY:
+        _meet_other_values(found)
     return [pair for pair in found if pair is not None]
+
+
+def _meet_other_values(pairs: list[_MarkPair | None]) -> None:
+    """Pair a removed limit with an added one if only these are of their kind and unit: the sentence was turned."""
+    alone: tuple[defaultdict[tuple[str, str], list[int]], ...] = (defaultdict(list), defaultdict(list))
+    for place, pair in enumerate(pairs):
+        mark = None if pair is None or all(pair) else pair[0] or pair[1]
+        if mark is not None and pair is not None and mark.limit:
+            alone[pair[0] is None][mark.bound, mark.key.rpartition(" ")[2]].append(place)
+    for kind, places in alone[0].items():
+        there = alone[1].get(kind, [])
+        if len(places) == len(there) == 1:
+            one, other = pairs[places[0]], pairs[there[0]]
+            pairs[places[0]], pairs[there[0]] = (one[0] if one else None, other[1] if other else None), None
 
 
 def _weighs_alone(mark: PrintedMark, key: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from knowledge_mcp.engine.changes.differences import ClauseChange
+from knowledge_mcp.engine.changes.inside.paired import CUT
 from knowledge_mcp.engine.changes.inside.standing import STANDINGS
 from knowledge_mcp.engine.changes.kinds import ChangeType
 from knowledge_mcp.engine.changes.sentences import ALL_ALIKE, Weights, pair_sentences, sentences_of
@@ -23,8 +24,12 @@ def side_by_side(change: ClauseChange, weights: Weights = ALL_ALIKE) -> Iterator
     """
     old, new = change.link.old, change.link.new
     before, after = (sentences_of(side) if side else [] for side in (old, new))
+    parts = {text for each in change.changes if each.requirement for text in (each.before, each.after)}
     texts = {text for each in change.changes for text in (each.old_text, each.new_text)}.union(
-        before if new is None else (), after if old is None else (), set(before) & set(after)
+        (part for text in parts for part in text.split(CUT)),
+        before if new is None else (),
+        after if old is None else (),
+        set(before) & set(after),
     )
     for each in change.changes:
         if {each.before, each.after} == set(STANDINGS) and new is not None and each.new_text == new.label:

@@ -14,42 +14,21 @@ from itertools import zip_longest
 from knowledge_mcp.engine.evidence.captions import caption_of, rows_beside
 from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS
 from knowledge_mcp.language.quantities.bounds import DENIED, NAMED, Bound, limiting
+from knowledge_mcp.language.quantities.heads import EACH, is_figure, is_unit, named_unit
 from knowledge_mcp.language.quantities.limits import limits_in
 from knowledge_mcp.language.quantities.reading import Quantity
-from knowledge_mcp.language.quantities.units import is_physical, unit_behind
+from knowledge_mcp.language.quantities.units import is_physical
 from knowledge_mcp.language.references import find_references
 from knowledge_mcp.language.sentences import cell_texts
 from knowledge_mcp.model.document import ReferenceKind, Span
 
-EACH = (
-    r"(?:\s(?:per|je|pro|par|por)\s(?!(?:hour|day|week|month|year|minute|second|Stunde|Tag|Jahr|heure|jour|an|hora|día|año)\b)"
-    r"[^\s()\[\]]{1,20})?"
-)
-"""What may follow a unit: "per person"."""
-_UNITS = (
-    re.compile(r"(?P<name>l)/(?P<unit>[cm]?m)"),
-    re.compile(rf"(?P<name>\S.{{0,80}}?)(?:,?\s(?:in|/)\s|,\s?)(?P<unit>[^\s()\[\]]{{1,10}}(?:\(\w\))?{EACH})"),
-    re.compile(rf"(?P<name>\S.{{0,80}}?)\s(?P<unit>(?:(?!min\b)[^\s()\[\]]{{2,10}}|[%‰])(?:\(\w\))?{EACH})"),
-    re.compile(r"(?P<name>[^(\[]{2,80}?),?\s?[(\[](?:in )?(?P<unit>[^()\[\]]{1,24}(?:\(\w\))?)[)\]]"),
-    re.compile(r"(?P<name>[^(\[/]{0,80}[^\W\d_])/(?P<unit>[^\s()\[\]/]{1,8})"),
-)
-"""Headers with units: "l/mm", a length; "Width, mm", "Breite in mm"; "Flow m³/h je Person"; "Width (mm)"; "U/V"."""
 _OF_UNITS = re.compile(r"(?:units?|einheit|unité|unidade?|unità|dim)\b", re.IGNORECASE)
 """Headers of columns of units; in other columns a single letter is a name."""
-_FIGURE = re.compile(r"[<>≤≥±~+−-]{0,2}\s?\d[\d.,  /½¼¾]{0,20}")
-
-
-def _named_unit(head: str) -> tuple[str, str] | None:
-    """Split a column header from its unit; the name is empty if the header is only a unit, such as "m³/h"."""
-    if re.search(r"[/°%]", head) and is_unit(head) and not _UNITS[0].fullmatch(head):
-        return "", head
-    found = (match for pattern in _UNITS if (match := pattern.fullmatch(head)) and is_unit(match["unit"]))
-    return next(((match["name"].rstrip(" ,"), match["unit"]) for match in found), None)
 
 
 def measured_below(above: str, cell: str) -> tuple[str, str] | None:
     """Read a number below a header with a unit: "Width (mm)" above "800" is ("Width", "800 mm"); otherwise None."""
-    named = _named_unit(above) if is_figure(cell) else None
+    named = named_unit(above) if is_figure(cell) else None
     return None if named is None else (named[0], f"{cell} {named[1]}")
 
 
@@ -61,7 +40,7 @@ def row_text(heads: Sequence[str], cells: Sequence[str]) -> str:
     """
     pairs = list(zip_longest(heads, cells, fillvalue=""))
     unit = _unit_in(pairs[1:])
-    led = None if unit or not cells else _named_unit(cells[0])
+    led = None if unit or not cells else named_unit(cells[0])
     if led is not None and any(map(is_figure, cells[1:])):
         return "; ".join(
             _cell_text(f"{led[0]} ({above})" if above else led[0], cell, led[1]) for above, cell in pairs[1:] if cell
@@ -114,17 +93,6 @@ def _bounds(row: Sequence[tuple[str, str]]) -> list[str]:
             name, value = measured_below(above, cell) or (above, f"{cell} {unit}".strip())
             found.append(f"{name}: {value}")
     return found
-
-
-def is_figure(words: str) -> bool:
-    """Return whether a cell contains only a number."""
-    return _FIGURE.fullmatch(words) is not None
-
-
-def is_unit(words: str) -> bool:
-    """Return whether words are a physical unit: "mm", "l/s per person"."""
-    unit = unit_behind(f"1 {words}", 1)
-    return is_physical(unit.base) and re.fullmatch(EACH, words[unit.end - 2 :]) is not None
 
 
 def _lacks_figure(words: str, whole: str) -> bool:

@@ -64,8 +64,8 @@ _FORCE = re.compile(
 )
 _MOST = 12
 """Maximum conditions of a sentence; one with more is a list of them."""
-_STARTS = re.compile(r"\W{0,4}(?:(?:[a-z]|\d{1,3})[.)]\s)?\W{0,3}\Z", re.IGNORECASE)
-"""What precedes a condition that begins a sentence."""
+_STARTS = re.compile(r"\W{0,4}(?:[\w.-]{1,20}[.:)\]]\s|[A-Z]{1,8}-?\d[\w.-]{0,12}\s)?\W{0,3}(?:\|[^|]{0,40}\|\W{0,3})?")
+"""What precedes a condition that begins a sentence: the label of an item, the first cell of a row."""
 
 
 def conditions_in(sentence: str) -> list[ConditionPhrase]:

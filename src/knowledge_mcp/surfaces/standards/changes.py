@@ -74,10 +74,14 @@ class EditionLabel(Response):
 class ChangeInside(Response):
     """One change inside a clause."""
 
-    kind: str = Field(description="force, number, definition, reference or words.")
+    kind: str = Field(description="force, number, condition, definition, property, reference or words.")
     before: str = Field(default="", alias="from")
     after: str = Field(default="", alias="to")
-    requirement: str = Field(default="", description="added, withdrawn or rewritten.")
+    requirement: str = Field(
+        default="",
+        description="added, withdrawn, rewritten, moved, split or merged; by a condition: narrowed or widened.",
+    )
+    elsewhere: str = Field(default="", description="Clause that it moved from or to, or that has a part of it.")
     old_text: str = ""
     new_text: str = ""
 

@@ -268,7 +268,8 @@ def _inside(changes: Sequence[ClauseChange]) -> Iterator[tuple[str, ...]]:
     """Give the cells of the changes inside clauses, the weightiest first."""
     found = [(change, each.link) for each in changes for change in each.changes]
     for change, link in sorted(found, key=lambda pair: WEIGHTIEST_FIRST.index(pair[0].name)):
-        places = "\n".join(filter(None, (redline.cite_clause(side) for side in (link.old, link.new))))
+        elsewhere = f"elsewhere: {change.elsewhere}" if change.elsewhere else ""
+        places = "\n".join(filter(None, (*map(redline.cite_clause, (link.old, link.new)), elsewhere)))
         was, now = _in_place(change.before, change.old_text), _in_place(change.after, change.new_text)
         yield change.name, places, was, now
 

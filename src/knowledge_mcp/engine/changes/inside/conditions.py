@@ -17,6 +17,7 @@ from knowledge_mcp.language.requirements.conditions import (
 )
 
 NARROWED, WIDENED = "narrowed", "widened"
+_DENIALS = frozenset("not no never nicht kein keine keinen keiner keinem pas no".split())
 _WORD = re.compile(r"\w+")
 _SHORTEST_VERB = 4
 """Letters of a verb at the end of a sentence: "sein"."""
@@ -41,7 +42,7 @@ def changed_conditions(one: str, other: str, *, is_binding: bool) -> tuple[list[
     if not (before or after):
         return [], one, other
     pairs = _pairs(before, after)
-    turned = [pair for pair in pairs if len({each.kind is ConditionKind.EXCEPTION for each in pair}) > 1]
+    turned = [pair for pair in pairs if _is_turned(*pair)]
     gone = _alone(before, [was for was, _ in pairs], one, other)
     come = _alone(after, [now for _, now in pairs], other, one)
     changes = [TextChange(ChangeType.CONDITION, was.text, now.text, one, other) for was, now in turned]
@@ -69,6 +70,13 @@ def _pairs(
         if at not in found and to not in found.values():
             found[at] = to
     return [(before[at], after[to]) for at, to in found.items()]
+
+
+def _is_turned(was: ConditionPhrase, now: ConditionPhrase) -> bool:
+    """Return whether a condition became an exception, or the reverse, unless it is also denied: "if not", "unless"."""
+    are_denied = [not _DENIALS.isdisjoint(words_and_signs(each.text)) for each in (was, now)]
+    is_other = (was.kind is ConditionKind.EXCEPTION) is not (now.kind is ConditionKind.EXCEPTION)
+    return is_other and are_denied[0] is are_denied[1]
 
 
 def _alone(
