@@ -140,4 +140,6 @@ def test_a_long_exception_is_no_new_requirement() -> None:
     old = "The door shall open outwards."
     new = "The door shall open outwards, except where it serves a single dwelling."
     assert _changes_in(old, new) == [("requirement narrowed", "", "except where it serves a single dwelling")]
-    assert [name for name, _, _ in _changes_in(f"Where it serves one dwelling only, {old.lower()}", old)] == ["requirement widened"]
+    assert [name for name, _, _ in _changes_in(f"Where it serves one dwelling only, {old.lower()}", old)] == [
+        "requirement widened"
+    ]

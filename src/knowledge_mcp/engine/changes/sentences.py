@@ -12,7 +12,7 @@ from types import MappingProxyType
 from knowledge_mcp.engine.changes.aligning import ClauseLink
 from knowledge_mcp.engine.changes.clauses import Clause
 from knowledge_mcp.engine.changes.marking import number_marks
-from knowledge_mcp.engine.changes.wording import words_and_numbers, words_and_signs
+from knowledge_mcp.engine.changes.wording import stem_of, words_and_numbers, words_and_signs, words_of
 from knowledge_mcp.language.requirements.denied import has_withdrawn_text
 from knowledge_mcp.language.sentences import BAR, cell_texts, is_row, sentence_spans
 from knowledge_mcp.support.checkpoints import check_each
@@ -71,7 +71,7 @@ def pair_sentences(before: Sequence[str], after: Sequence[str], weights: Weights
         return name == its or not kept & {name, its}
 
     joined = _joined(bags, others, weights, may_join)
-    for more in (_named_alike, _containing):
+    for more in (_named_alike, _of_same_values, _containing):
         joined |= more(
             {place: before[place] for place in left if place not in joined},
             {place: after[place] for place in right if place not in set(joined.values())},
@@ -99,13 +99,9 @@ def pair_sentences(before: Sequence[str], after: Sequence[str], weights: Weights
 def _bag_of(text: str) -> Counter[str]:
     """Count the words of a sentence, with the same words for the same limits: "at most" for "not exceed"."""
     for mark in reversed(number_marks(text)[0]):
-        if mark.limit:
-            text = f"{text[: mark.start]} {_SIGN_OF_UNIT.sub(' sign ', mark.key)} {text[mark.end :]}"
+        if mark.bound:
+            text = f"{text[: mark.start]} {mark.bound} {mark.text} {mark.unit} {text[mark.end :]}"
     return Counter(words_and_numbers(text))
-
-
-_SIGN_OF_UNIT = re.compile(r"[%‰€£$¥°]")
-"""Units that are no letters: each counts as one word."""
 
 
 def counted_on(pairs: Iterable[PlacePair], texts: Sequence[str], others: Sequence[str]) -> set[PlacePair]:
@@ -188,6 +184,30 @@ def _named_alike(lefts: Mapping[int, str], rights: Mapping[int, str]) -> dict[in
         ):
             found |= zip(ours, theirs, strict=True)
     return found
+
+
+def _of_same_values(lefts: Mapping[int, str], rights: Mapping[int, str]) -> dict[int, int]:
+    """Join remaining sentences with an equal value in other words: "one in ten welds", "10 % of the welds"."""
+    found: dict[int, int] = {}
+    if len(lefts) * len(rights) > _MOST_NEAR:
+        return found
+    ours, theirs = ({place: _with_values(text) for place, text in side.items()} for side in (lefts, rights))
+    for one, (values, bag) in ours.items():
+        for other, (its, words) in theirs.items():
+            is_same = bool(values & its) and likeness(bag, words, ALL_ALIKE) >= ALIKE
+            if is_same and one not in found and other not in found.values():
+                found[one] = other
+    return found
+
+
+def _with_values(text: str) -> tuple[frozenset[str], Counter[str]]:
+    """Return the values of a sentence in base units, and the stems of its words with them."""
+    values: list[str] = []
+    for mark in reversed(number_marks(text)[0]):
+        if mark.limit:
+            values.append(mark.key)
+            text = f"{text[: mark.start]} {text[mark.end :]}"
+    return frozenset(values), Counter((*(stem_of(word) for word in words_of(text)), *values))
 
 
 _LEAST_CONTAINED = 4
@@ -287,23 +307,20 @@ def likeness(one: Counter[str], other: Counter[str], weights: Weights) -> float:
 
 
 def _weight(words: Counter[str], weights: Weights) -> float:
-    usual = weights.get("", 1.0)
-    return sum(count * weights.get(word, usual) for word, count in words.items())
+    return sum(count * weights.get(word, 1.0) for word, count in words.items())
 
 
 def word_weights(links: Iterable[ClauseLink]) -> Weights:
     """Weight words by how few clauses of both editions contain them, which favours subjects over function words.
 
-    Numbers, which are rare, get the weight of the most frequent word, because they are what changes. So do words that
-    no clause has in this form, under an empty one: values in base units.
+    Numbers, which are rare, get the weight of the most frequent word, because they are what changes.
     """
     clauses = {id(side): side for link in links for side in (link.old, link.new) if side is not None}
     counts = Counter(word for clause in clauses.values() for word in set(words_and_numbers(clause.text)))
     usual = max(counts.values(), default=1)
-    weights = {
+    return {
         word: math.log(1 + len(clauses) / (usual if word[0].isdigit() else count)) for word, count in counts.items()
     }
-    return weights | {"": math.log(1 + len(clauses) / usual)}
 
 
 def lone_sentences(one: str, other: str) -> tuple[list[str], list[str]]:

@@ -40,6 +40,15 @@ def words_of(text: str) -> list[str]:
     return plain(text).split()
 
 
+_ENDING = re.compile(r"(?<=\w{4})(?:ings?|ed|es|en|em|er|e|s|d|n)\Z")
+"""By what the forms of an English or German word differ; four letters are left."""
+
+
+def stem_of(word: str) -> str:
+    """Return a word without the ending by which its forms differ."""
+    return _ENDING.sub("", word)
+
+
 def words_and_numbers(text: str) -> list[str]:
     """List the words of a text with its numbers whole: "59,43" has nothing in common with "23,43"."""
     return words_of(_IN_NUMBER.sub("", text))

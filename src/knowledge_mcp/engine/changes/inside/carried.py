@@ -11,7 +11,7 @@ from knowledge_mcp.engine.changes.aligning import ClauseLink
 from knowledge_mcp.engine.changes.inside.paired import CUT, obliges
 from knowledge_mcp.engine.changes.kinds import ChangeType, TextChange
 from knowledge_mcp.engine.changes.sentences import Weights
-from knowledge_mcp.engine.changes.wording import RARE, plain, words_and_signs, words_of
+from knowledge_mcp.engine.changes.wording import RARE, plain, stem_of, words_and_signs, words_of
 from knowledge_mcp.language.demands import force_words
 from knowledge_mcp.language.force import Convention
 from knowledge_mcp.language.multilingual.recognition import is_function_word
@@ -32,8 +32,6 @@ _ALL_OF = 0.95
 _HALF = 0.5
 _APART = 0.1
 """Minimum distance to the next similar requirement: of twins nobody knows which one moved."""
-_ENDING = re.compile(r"(?<=\w{4})(?:ings?|ed|es|en|em|er|e|s|d|n)\Z")
-"""By what the forms of an English or German word differ; four letters are left."""
 _INSIDE = (ChangeType.FORCE, ChangeType.NUMBER, ChangeType.WORDS)
 _CODE = re.compile(r"(?<![\w-])(?=[\w.-]{0,20}\d)(?=[\w.-]{0,20}[A-Za-z])[A-Za-z\d][\w.-]{1,20}")
 """A name with a digit: "P-101"."""
@@ -194,11 +192,10 @@ class Carried:
             bare = text
             for each in reversed(forces):
                 bare = f"{bare[: each.start]} {bare[each.end :]}"
-            usual = self._weights.get("", 1.0)
             words = [each for each in words_of(bare) if each.isalpha() and len(each) > 2 and not is_function_word(each)]
             self._read[text] = _Content(
-                {_stem(each): self._weights.get(each, usual) for each in words},
-                frozenset(map(_stem, words_of(text[:start]))) & frozenset(map(_stem, words)),
+                {stem_of(each): self._weights.get(each, 1.0) for each in words},
+                frozenset(map(stem_of, words_of(text[:start]))) & frozenset(map(stem_of, words)),
                 any(each.key.endswith(" not") for each in forces),
                 frozenset(found.casefold() for found in _CODE.findall(text)),
             )
@@ -265,10 +262,6 @@ class Carried:
         changes = self._compare(was, now)
         more = [each for each in changes if each.kind in _INSIDE[:2] and each.before and each.after]
         self._found[link] += [*more, TextChange(ChangeType.WORDS, *shown, was, now, name, there)]
-
-
-def _stem(word: str) -> str:
-    return _ENDING.sub("", word)
 
 
 def _sameness(one: _Content, other: _Content) -> float:

@@ -25,7 +25,7 @@ _FEWEST_WORDS = 2
 """Words of a condition: "if" alone is none."""
 
 
-def changed_conditions(one: str, other: str, *, is_binding: bool) -> tuple[list[TextChange], str, str]:
+def changed_conditions(one: str, other: str) -> tuple[list[TextChange], str, str]:
     """Compare the conditions of two paired sentences.
 
     Which way a change goes is certain if one side only has more conditions or exceptions, none of which depends on
@@ -33,7 +33,6 @@ def changed_conditions(one: str, other: str, *, is_binding: bool) -> tuple[list[
 
     Args:
         one, other: the sentences.
-        is_binding: both have a binding word of force.
 
     Returns:
         The changes, and both sentences without the conditions that changed.
@@ -47,7 +46,7 @@ def changed_conditions(one: str, other: str, *, is_binding: bool) -> tuple[list[
     come = _alone(after, [now for _, now in pairs], other, one)
     changes = [TextChange(ChangeType.CONDITION, was.text, now.text, one, other) for was, now in turned]
     if gone or come:
-        way = _direction(gone, come, after if come else before) if is_binding else ""
+        way = _direction(gone, come, after if come else before)
         shown = (" … ".join(each.text for each in side) for side in (gone, come))
         changes.append(TextChange(ChangeType.CONDITION, *shown, one, other, way))
     left, right = [*gone, *(was for was, _ in turned)], [*come, *(now for _, now in turned)]

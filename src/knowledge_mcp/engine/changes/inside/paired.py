@@ -21,12 +21,14 @@ from knowledge_mcp.engine.changes.marking import (
     joined_items,
     marked_up,
     marks_of,
+    number_marks,
     only_limit,
     words_with_bounds,
 )
 from knowledge_mcp.engine.changes.replaced import is_row_of, replaced
 from knowledge_mcp.engine.changes.sentences import (
     ALIKE,
+    ALL_ALIKE,
     SAME,
     Weights,
     is_gone,
@@ -34,9 +36,10 @@ from knowledge_mcp.engine.changes.sentences import (
     lone_sentences,
     without_sentences,
 )
-from knowledge_mcp.engine.changes.wording import words_and_signs
+from knowledge_mcp.engine.changes.wording import words_and_signs, words_of
 from knowledge_mcp.language.demands import force_words
 from knowledge_mcp.language.force import Convention
+from knowledge_mcp.language.multilingual.recognition import is_function_word
 from knowledge_mcp.language.printed import PrintedMark, without_note_marks
 from knowledge_mcp.language.quantities.bounds import NAMED
 from knowledge_mcp.language.requirements.conditions import is_exception
@@ -78,15 +81,42 @@ def edited(
 
 
 def _conditions(one: str, other: str, convention: Convention) -> tuple[list[TextChange], str, str]:
-    """Compare the conditions of two sentences that have force, unless nothing is left without them."""
-    if not all(any(word.counts for word in force_words(each, convention)) for each in (one, other)):
+    """Compare the conditions of two sentences that demand or permit something, unless the rest was rewritten.
+
+    Which way a change goes is only certain if the rest says the same; words that moved out of the condition do not
+    count.
+    """
+    if not all(
+        any(word.counts and word.key not in _POSSIBLE for word in force_words(each, convention))
+        for each in (one, other)
+    ):
         return [], one, other
-    is_binding = obliges(one, convention) and obliges(other, convention)
-    changes, *rest = changed_conditions(one, other, is_binding=is_binding)
-    have_force = all(force_words(each, convention) for each in rest)
-    return (changes, rest[0], rest[1]) if have_force else ([], one, other)
+    changes, *rest = changed_conditions(one, other)
+    if not changes:
+        return [], one, other
+    bags = [Counter(words_of(each)) for each in rest]
+    if likeness(*bags, ALL_ALIKE) < SAME or not all(force_words(each, convention) for each in rest):
+        return [], one, other
+    said = {word for each in changes for word in words_of(f"{each.before} {each.after}")}
+    apart = {word for word in (bags[0] - bags[1]) + (bags[1] - bags[0]) if not is_function_word(word)}
+    is_sure = (
+        obliges(one, convention) and obliges(other, convention) and not _words_alone(apart, rest, convention) - said
+    )
+    return [each if is_sure else replace(each, requirement="") for each in changes], rest[0], rest[1]
 
 
+def _words_alone(words: Iterable[str], sentences: Sequence[str], convention: Convention) -> set[str]:
+    """Return the words that are neither words of force nor parts of numbers of some sentences."""
+    marked = {
+        word
+        for each in sentences
+        for mark in (*force_words(each, convention), *number_marks(each)[0])
+        for word in words_of(mark.limit or f"{mark.text} {mark.unit}")
+    }
+    return set(words) - marked
+
+
+_POSSIBLE = frozenset({"can", "cannot", "can not", "possibility", "possibility not"})
 _FREE = frozenset({"may", "need not", "can", "cannot", "permission", "possibility", "possibility not"})
 """Words of force that are not binding: permissions and possibilities."""
 
