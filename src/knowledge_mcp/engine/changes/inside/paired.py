@@ -86,22 +86,19 @@ def _conditions(one: str, other: str, convention: Convention) -> tuple[list[Text
     Which way a change goes is only certain if the rest says the same; words that moved out of the condition do not
     count.
     """
-    if not all(
-        any(word.counts and word.key not in _POSSIBLE for word in force_words(each, convention))
-        for each in (one, other)
-    ):
+    sides = (one, other)
+    if not all(any(it.counts and it.key not in _POSSIBLE for it in force_words(each, convention)) for each in sides):
         return [], one, other
     changes, *rest = changed_conditions(one, other)
-    if not changes:
-        return [], one, other
-    bags = [Counter(words_of(each)) for each in rest]
-    if likeness(*bags, ALL_ALIKE) < SAME or not all(force_words(each, convention) for each in rest):
-        return [], one, other
     said = {word for each in changes for word in words_of(f"{each.before} {each.after}")}
-    apart = {word for word in (bags[0] - bags[1]) + (bags[1] - bags[0]) if not is_function_word(word)}
-    is_sure = (
-        obliges(one, convention) and obliges(other, convention) and not _words_alone(apart, rest, convention) - said
+    bags = [Counter(word for word in words_of(each) if word not in said) for each in rest]
+    is_rewritten = likeness(bags[0], bags[1], ALL_ALIKE) < SAME or not all(
+        force_words(each, convention) for each in rest
     )
+    if not changes or is_rewritten:
+        return [], one, other
+    apart = {word for word in (bags[0] - bags[1]) + (bags[1] - bags[0]) if not is_function_word(word)}
+    is_sure = all(obliges(each, convention) for each in sides) and not _words_alone(apart, rest, convention)
     return [each if is_sure else replace(each, requirement="") for each in changes], rest[0], rest[1]
 
 
