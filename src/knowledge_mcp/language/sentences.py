@@ -24,6 +24,11 @@ _ABBREVIATIONS = frozenset(
 _UNITS = frozenset("in ft lb lbs oz yd mi gal qt pt hr hrs sec sq cu dia".split())
 """Units that are printed with a full stop after a number."""
 
+_TIMES = frozenset({"min", "ms"})
+"""Units that are also abbreviations: after a number, a full stop ends the sentence."""
+_LONGEST_FIGURE = 4
+"""Characters before a unit that are read: its blank, and the end of its number."""
+
 LEADS = re.compile(r"(?:[:—][*_]*|\b(?:as follows|the following)\s*\.?)\Z", re.IGNORECASE)
 """The end of a sentence that introduces a list."""
 
@@ -133,7 +138,8 @@ def _ends_sentence(text: str, begin: int, match: re.Match[str], end: int) -> boo
         word_start -= 1
     word = text[word_start : match.start()].lstrip(_OPENERS)
     lowered = word.lower()
-    if lowered in _ABBREVIATIONS or _DOTTED.match(word):
+    is_time = lowered in _TIMES and _FIGURE.search(text, max(begin, word_start - _LONGEST_FIGURE), word_start)
+    if (lowered in _ABBREVIATIONS and not is_time) or _DOTTED.match(word):
         return False
     if _SPACED.match(text, word_start) or _ORDINAL.match(text, word_start):
         return False

@@ -13,6 +13,7 @@ from knowledge_mcp.engine.changes.aligning import ClauseLink
 from knowledge_mcp.engine.changes.clauses import Clause
 from knowledge_mcp.engine.changes.marking import number_marks
 from knowledge_mcp.engine.changes.wording import stem_of, words_and_numbers, words_and_signs, words_of
+from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.requirements.denied import has_withdrawn_text
 from knowledge_mcp.language.sentences import BAR, cell_texts, is_row, sentence_spans
 from knowledge_mcp.support.checkpoints import check_each
@@ -191,7 +192,8 @@ def _of_same_values(lefts: Mapping[int, str], rights: Mapping[int, str]) -> dict
     found: dict[int, int] = {}
     if len(lefts) * len(rights) > _MOST_NEAR:
         return found
-    ours, theirs = ({place: _with_values(text) for place, text in side.items()} for side in (lefts, rights))
+    language = language_of(" ".join((*lefts.values(), *rights.values())))
+    ours, theirs = ({place: _with_values(text, language) for place, text in side.items()} for side in (lefts, rights))
     for one, (values, bag) in ours.items():
         for other, (its, words) in theirs.items():
             is_same = bool(values & its) and likeness(bag, words, ALL_ALIKE) >= ALIKE
@@ -200,10 +202,10 @@ def _of_same_values(lefts: Mapping[int, str], rights: Mapping[int, str]) -> dict
     return found
 
 
-def _with_values(text: str) -> tuple[frozenset[str], Counter[str]]:
+def _with_values(text: str, language: str) -> tuple[frozenset[str], Counter[str]]:
     """Return the values of a sentence in base units, and the stems of its words with them."""
     values: list[str] = []
-    for mark in reversed(number_marks(text)[0]):
+    for mark in reversed(number_marks(text, language)[0]):
         if mark.limit:
             values.append(mark.key)
             text = f"{text[: mark.start]} {text[mark.end :]}"

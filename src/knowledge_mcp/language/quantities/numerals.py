@@ -171,7 +171,8 @@ _ONE_ELSEWHERE = {
     )
     for language, words in _SPELLED_ELSEWHERE.items()
 }
-_AND_A_HALF = re.compile(r"\s(?:and\s)?(?:a|one)[\s-]half\b", re.IGNORECASE)
+AND_A_HALF = re.compile(r"\s(?:and\s)?(?:a|one)[\s-]half\b", re.IGNORECASE)
+"""A half after a number or its unit: "one and a half hours", "an hour and a half"."""
 _FRACTION = re.compile(
     r"\b(?P<over>one|two|three|five|seven)(?:[ -](?P<under>halves|thirds|quarters|fourths|fifths|sixths|eighths|tenths)"
     r"|(?:-|[ ](?=\w{4,7}\sof\b))(?P<single>half|third|quarter|fourth|fifth|sixth|eighth|tenth))\b(?!-)"
@@ -185,6 +186,8 @@ _OF_ONE = re.compile(
     re.IGNORECASE,
 )
 """What joins a fraction to its unit: "a quarter of an hour"."""
+_ONE_OF = re.compile(r"\b(?:an?|one)(?=\s[a-z]{3,12}\sand\sa\shalf\b)", re.IGNORECASE)
+"""What counts a unit before its half: "an hour and a half"."""
 _NTHS = dict(
     zip(
         "third fourth fifth sixth seventh eighth ninth tenth twelfth twentieth hundredth"
@@ -291,7 +294,7 @@ def _of_digits(match: re.Match[str], text: str) -> Numeral:
         end = scaled.end("scale")
     elif money and (short := _SHORT.match(text, end)):
         value, end = value * _SHORT_OF[short["scale"].lower()], short.end()
-    half = _AND_A_HALF.match(text, end) if not match["part"] else None
+    half = AND_A_HALF.match(text, end) if not match["part"] else None
     return Numeral(start, half.end() if half else end, value + 0.5 if half else value, money)
 
 
@@ -303,6 +306,8 @@ def _of_letters(text: str, language: str | None) -> Iterator[Numeral]:
         over = _WORDS[match["over"].lower()] if match["over"] else 1.0
         of_one = _OF_ONE.match(text, match.end())
         yield Numeral(match.start(), (of_one or match).end(), over / _PARTS[under], is_word=True)
+    for match in _ONE_OF.finditer(text):
+        yield Numeral(*match.span(), 1.0, is_word=True)
     for match in _EVERY_NTH.finditer(text):
         count = float(match["digits"] or _NTHS[match["word"].lower()])
         if match["time"] is None:
@@ -311,7 +316,7 @@ def _of_letters(text: str, language: str | None) -> Iterator[Numeral]:
             yield Numeral(match.end("every") + 1, match.end(), count, is_word=True)
     for match in _IN_WORDS.finditer(text):
         for each in _spelled(match):
-            half = _AND_A_HALF.match(text, each.end)
+            half = AND_A_HALF.match(text, each.end)
             yield each._replace(end=half.end(), value=each.value + 0.5) if half else each
     if language == "de":
         yield from map(_of_german, _IN_GERMAN.finditer(text))

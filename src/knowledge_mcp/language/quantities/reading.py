@@ -21,7 +21,7 @@ from knowledge_mcp.language.quantities.bounds import (
     limiting,
 )
 from knowledge_mcp.language.quantities.intervals import intervals_in, repeated
-from knowledge_mcp.language.quantities.numerals import Numeral, numerals_in
+from knowledge_mcp.language.quantities.numerals import AND_A_HALF, Numeral, numerals_in
 from knowledge_mcp.language.quantities.units import RATIO, PrintedUnit, is_physical, unit_behind
 
 
@@ -352,6 +352,10 @@ def _measured(sentence: str, language: str | None) -> list[_Measured]:
         if unit.base in {"°C", "°F"} and (minus := _MINUS.search(sentence, max(0, one.start - _BEHIND), one.start)):
             one = one._replace(start=minus.start(), value=-one.value)
         mark = sentence[end : unit.end].strip(" \u00a0\u2009\u202f-")
+        half = AND_A_HALF.match(sentence, unit.end) if is_physical(unit.base) and one.value == int(one.value) else None
+        if half is not None:
+            one, unit = one._replace(value=one.value + 0.5), unit._replace(end=half.end())
+            place += other is not None and other.start < half.end()
         found.append(_Measured(one.value, unit.base, unit.factor, one.start, unit.end, mark))
     return found
 

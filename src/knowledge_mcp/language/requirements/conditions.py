@@ -33,7 +33,8 @@ class ConditionPhrase(NamedTuple):
 
 
 _EXCEPTIONS = (
-    r"unless|except(?:ing)?(?!ion)|with the exception of|(?<!be )other than|apart from|excluding|save (?:for|as|where)"
+    r"unless|except(?:ing)?(?!ion)|with the exception of|(?<!be )other than|apart from|excluding"
+    r"|(?<=, )save (?:for|as|where)"
     r"|es sei denn|außer(?! (?:Betrieb|Kraft|Acht|Haus|Dienst|Funktion|Frage)\b)|ausgenommen|mit Ausnahme|abgesehen von"
     r"|sauf|hormis|à moins (?:que|qu['’])|à l['’]exception|salvo|excepto|a menos que|con excepción"
 )
@@ -44,7 +45,8 @@ _CONDITIONS = (
     r"|in the (?:case|event) (?:of|that)"
     r"|(?:where|when|wherever|whenever) (?:it is )?(?:applicable|appropriate|necessary|practicable|relevant|required"
     r"|feasible|specified|fitted|installed|present|available)"
-    r"|(?<!nur )(?<!auch )(?<!selbst )(?:falls|sofern|soweit|vorausgesetzt)|(?:à condition|pourvu) (?:que|qu['’]|de)"
+    r"|(?:(?<=, )|\A)falls|(?<!nur )(?<!auch )(?<!selbst )(?:sofern|soweit|vorausgesetzt)"
+    r"|(?:à condition|pourvu) (?:que|qu['’]|de)"
     r"|siempre que|a condición de"
 )
 _OPEN = (
@@ -56,7 +58,7 @@ _BEGINS = re.compile(
     re.IGNORECASE,
 )
 _IS_LEADING = re.compile(r"(?<![\w-])(?:where|wherever)\b", re.IGNORECASE)
-_ENDS = re.compile(r"[;:]\s|\.(?=\s+[A-ZÄÖÜ]|\s*\Z)|\s\|")
+_ENDS = re.compile(r"[;:]\s|\.(?=\s+[A-ZÄÖÜ|]|\s*\Z)|\s\|")
 _FORCE = re.compile(
     r"\b(?:shall|must|should|may|will|muss|müssen|soll|sollen|sollte|darf|dürfen|kann|können|ist|sind|doit|doivent|debe"
     r"|deben)\b",

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from knowledge_mcp.engine.changes.aligning import ClauseLink
 from knowledge_mcp.engine.changes.inside.paired import CUT, obliges
 from knowledge_mcp.engine.changes.kinds import ChangeType, TextChange
+from knowledge_mcp.engine.changes.marking import number_marks
 from knowledge_mcp.engine.changes.sentences import Weights
 from knowledge_mcp.engine.changes.wording import RARE, plain, stem_of, words_and_signs, words_of
 from knowledge_mcp.language.demands import force_words
@@ -54,12 +55,14 @@ class _Content:
         subject: the stems before its word of force.
         denied: whether it forbids.
         codes: names with digits.
+        values: its numbers.
     """
 
     words: Mapping[str, float]
     subject: frozenset[str]
     denied: bool
     codes: frozenset[str]
+    values: frozenset[str]
 
     def share_in(self, other: _Content) -> float:
         """Return the weighted share of its words that another one has, 0..1."""
@@ -165,7 +168,7 @@ class Carried:
                 continue
             was, now = gone[one].old_text, come[other].new_text
             self._move(one, other)
-            more = [each for each in self._compare(was, now) if each.kind is not ChangeType.WORDS]
+            more = [each for each in self._compare(was, now) if each.kind is not ChangeType.WORDS and _is_change(each)]
             here = self._label(one.link, is_old=True)
             self._found[other.link] += [replace(each, elsewhere=here) for each in more]
 
@@ -189,8 +192,9 @@ class Carried:
         if text not in self._read:
             forces = force_words(text, self._convention)
             start = min((each.start for each in forces), default=0)
+            numbers, _ = number_marks(text)
             bare = text
-            for each in reversed(forces):
+            for each in sorted((*forces, *numbers), key=lambda mark: -mark.start):
                 bare = f"{bare[: each.start]} {bare[each.end :]}"
             words = [each for each in words_of(bare) if each.isalpha() and len(each) > 2 and not is_function_word(each)]
             self._read[text] = _Content(
@@ -198,6 +202,7 @@ class Carried:
                 frozenset(map(stem_of, words_of(text[:start]))) & frozenset(map(stem_of, words)),
                 any(each.key.endswith(" not") for each in forces),
                 frozenset(found.casefold() for found in _CODE.findall(text)),
+                frozenset(each.key for each in numbers),
             )
         return self._read[text]
 
@@ -260,14 +265,23 @@ class Carried:
             if (each.old_text, each.new_text) == sides or (is_same and at == place.at)
         }
         changes = self._compare(was, now)
-        more = [each for each in changes if each.kind in _INSIDE[:2] and each.before and each.after]
+        more = [each for each in changes if each.kind in _INSIDE[:2] and _is_change(each)]
         self._found[link] += [*more, TextChange(ChangeType.WORDS, *shown, was, now, name, there)]
+
+
+def _is_change(change: TextChange) -> bool:
+    """Return whether a change is one of the rule: a word of force that came with other words is none."""
+    return change.kind is not ChangeType.FORCE or bool(change.before and change.after)
 
 
 def _sameness(one: _Content, other: _Content) -> float:
     """Return how surely two requirements in different clauses are one, 0 if they may be two."""
     common = one.words.keys() & other.words.keys()
-    if len(common) < _FEWEST_COMMON or one.denied is not other.denied or one.codes != other.codes:
+    if (
+        len(common) + len(one.values & other.values) < _FEWEST_COMMON
+        or one.denied is not other.denied
+        or one.codes != other.codes
+    ):
         return 0.0
     shares = sorted((one.share_in(other), other.share_in(one)))
     is_named = (one.subject <= other.words.keys(), other.subject <= one.words.keys())

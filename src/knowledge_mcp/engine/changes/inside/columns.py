@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 
 from knowledge_mcp.engine.changes.clauses import Clause
 from knowledge_mcp.engine.changes.kinds import ChangeType, TextChange
+from knowledge_mcp.engine.changes.marking import number_marks
+from knowledge_mcp.engine.changes.wording import words_of
 from knowledge_mcp.language.quantities.heads import is_figure, named_unit
 from knowledge_mcp.language.quantities.units import unit_behind
 from knowledge_mcp.language.sentences import BAR, cell_texts, is_row
@@ -75,6 +77,26 @@ class ChangedColumns:
         """Return whether a change of words is that of a header whose values are reported."""
         heads = {(each.old_text, each.new_text) for each in self.changes}
         return change.kind is ChangeType.WORDS and (change.old_text, change.new_text) in heads
+
+
+def changed_figures(row: str, other: str) -> Iterator[tuple[str, str]]:
+    """Yield the values, alone in their cells, that differ between two rows of the same name and number of cells."""
+    cells, others = cell_texts(row), cell_texts(other)
+    if len(cells) != len(others) or cells[0] != others[0]:
+        return
+    for one, its in zip(cells[1:], others[1:], strict=True):
+        (ours, mine), (theirs, yours) = _value_of(one), _value_of(its)
+        if ours and theirs and mine == yours and ours != theirs:
+            yield one, its
+
+
+def _value_of(cell: str) -> tuple[str, str]:
+    """Return the value of a cell with one number and nothing else, and its base unit; empty for others."""
+    marks, _ = number_marks(cell)
+    if len(marks) != 1 or words_of(cell[: marks[0].start] + cell[marks[0].end :]):
+        return "", ""
+    value, _, unit = marks[0].key.rpartition(" ")
+    return (value, unit) if value else (unit, "")
 
 
 def _tables_of(text: str) -> Iterator[_Table]:

@@ -21,6 +21,8 @@ _DENIALS = frozenset("not no never nicht kein keine keinen keiner keinem pas no"
 _WORD = re.compile(r"\w+")
 _SHORTEST_VERB = 4
 """Letters of a verb at the end of a sentence: "sein"."""
+_OWN = 0.25
+"""Minimum share of the words of a condition that the other sentence does not have."""
 _FEWEST_WORDS = 2
 """Words of a condition: "if" alone is none."""
 
@@ -84,11 +86,13 @@ def _alone(
     """List the conditions without counterpart, unless the other sentence has their words in another form."""
     words = Counter(words_and_signs(other))
     found = [_trimmed(each, own, other) for each in side if each not in paired]
-    return [
-        each
-        for each in found
-        if len(each.text.split()) >= _FEWEST_WORDS and Counter(words_and_signs(each.text)) - words
-    ]
+    return [each for each in found if _is_new(words_and_signs(each.text), words)]
+
+
+def _is_new(condition: Sequence[str], words: Counter[str]) -> bool:
+    """Return whether another sentence does not have a condition in another form: "provided they", "provided that they"."""
+    missing = (Counter(condition) - words).total()
+    return len(condition) >= _FEWEST_WORDS and missing >= _OWN * len(condition)
 
 
 def _trimmed(phrase: ConditionPhrase, own: str, other: str) -> ConditionPhrase:
@@ -118,6 +122,6 @@ def _direction(
     if (gone and come) or any(each.kind is ConditionKind.OPEN for each in changed):
         return ""
     before = [each for each in side if each.start < changed[0].start]
-    if any(each.kind is not ConditionKind.CONDITION for each in before):
+    if any(each.kind is ConditionKind.EXCEPTION for each in before):
         return ""  # it may depend on an exception: "except pumps, if they are small"
     return WIDENED if gone else NARROWED

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from knowledge_mcp.engine.changes.inside.columns import changed_figures
 from knowledge_mcp.engine.changes.inside.conditions import NARROWED, WIDENED, changed_conditions
 from knowledge_mcp.engine.changes.inside.standing import changed_standing, is_denied_otherwise
 from knowledge_mcp.engine.changes.kinds import ChangeType, TextChange
@@ -43,7 +44,7 @@ from knowledge_mcp.language.multilingual.recognition import is_function_word
 from knowledge_mcp.language.printed import PrintedMark, without_note_marks
 from knowledge_mcp.language.quantities.bounds import NAMED
 from knowledge_mcp.language.requirements.conditions import is_exception
-from knowledge_mcp.language.sentences import BAR
+from knowledge_mcp.language.sentences import BAR, is_row
 from knowledge_mcp.support.matching import BoundedMatcher
 
 
@@ -71,6 +72,8 @@ def edited(
     if conditions:
         found += [replace(each, old_text=one, new_text=other) for each in conditions]
         was, now = sides = rest[0], rest[1]
+        if words_and_signs(was) == words_and_signs(now):
+            return found
     before, after = (marked_up(each, convention, places, is_recast=is_recast) for each in sides)
     if has_tolerance(before) is not has_tolerance(after):
         before, after = (marked_up(each, convention, places, is_recast=is_recast, whole_ranges=True) for each in sides)
@@ -173,10 +176,10 @@ def _between(
     force is not a separate change either.
     """
     rest, other_rest = ([word for word, mark in side if mark is None] for side in (before, after))
-    is_row = not rest and not other_rest and is_row_of(before, after)
+    are_figures = not rest and not other_rest and is_row_of(before, after)
     ours, theirs = Counter(rest), Counter(other_rest)
     bounded, its_bounded = (Counter(words_with_bounds(side)) for side in (before, after))
-    alike = 1.0 if is_row else likeness(bounded, its_bounded, weights)
+    alike = 1.0 if are_figures else likeness(bounded, its_bounded, weights)
     if len(marks_of(before, NUMBER_KEY)) == len(marks_of(after, NUMBER_KEY)):
         alike = max(alike, likeness(ours, theirs, weights))  # the kinds of limits may be what changed
     if alike < SAME:
@@ -185,6 +188,8 @@ def _between(
             yield TextChange(ChangeType.FORCE, was[0].text, now[0].text, one, other)
         if not weights and (texts := only_limit(before, after)) is not None:
             yield TextChange(ChangeType.NUMBER, *texts, one, other)
+        elif is_row(one) and is_row(other):
+            yield from (TextChange(ChangeType.NUMBER, *texts, one, other) for texts in changed_figures(one, other))
         requirement = ""
         if ours <= theirs or theirs <= ours:
             more = _binding(now) - _binding(was) if ours <= theirs else _binding(was) - _binding(now)
