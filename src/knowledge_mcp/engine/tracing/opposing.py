@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from knowledge_mcp.language.multilingual.denial import denials, is_limited, left_open, limiting_words
 from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS, language_of
@@ -12,7 +12,11 @@ from knowledge_mcp.language.requirements.opposites import OPPOSITES
 
 Terms = Callable[[str], Sequence[str]]
 
-_AVOIDS = re.compile(r"\b(?:no|none|neither|nor|without|avoid|prevent|prohibit|forbid|exclude|free)", re.IGNORECASE)
+_AVOIDS = re.compile(
+    r"\b(?:no|none|neither|nor|without|avoid|prevent|prohibit|forbid|exclude|free|instead|rather|replac|former|previous|until"
+    r"|statt|anstatt|anstelle|ersetz|bisher|früher|ohne)",
+    re.IGNORECASE,
+)
 """Words with which evidence keeps a ban without denying it."""
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 
@@ -45,11 +49,32 @@ def opposed_words(demand: str, quote: str, terms: Terms) -> tuple[str, str] | No
                 return "not denied", printed
     is_plain = have_one_condition or not is_limited(demand, language)
     if is_same and len(banned) == 1 and is_plain and not (denied or _AVOIDS.search(quote)):
-        forbidden = content_terms(demand[demand.find(banned[0][1]) :])[1:]
+        forbidden = content_terms(demand[demand.find(banned[0][1]) :].partition(" ")[2])
         stands = bool(forbidden) and not quantities(demand, language) and {*forbidden} <= {*stated}
-        if stands and set(stated) <= demanded:
+        is_whole = set(stated) <= demanded
+        asked = [term for term in content_terms(demand) if term in stated]
+        in_order = [term for term in stated if term in demanded] == asked
+        if stands and (is_whole or (in_order and _adds_only_circumstances(quote, demanded, silent, terms))):
             return f"{banned[0][1]}", quote
     return _opposite_words(demand, quote, terms)
+
+
+_PREPOSITIONS = frozenset(
+    "in on at with during for under by from within an am im bei mit während unter von vom zur zum auf durch".split()
+)
+_NEAR = 2
+"""Words between a preposition and its noun: "in the cold season"."""
+
+
+def _adds_only_circumstances(quote: str, demanded: set[str], silent: Collection[str], terms: Terms) -> bool:
+    """Return whether all words that only the evidence has follow a preposition: "are used in winter"."""
+    words = _WORD.findall(quote)
+    for at, word in enumerate(words):
+        is_known = word.lower() in silent or word.lower() in _PREPOSITIONS or set(terms(word)) <= demanded
+        before = {each.lower() for each in words[max(0, at - _NEAR) : at]}
+        if not is_known and before.isdisjoint(_PREPOSITIONS):
+            return False
+    return True
 
 
 def _opposite_words(demand: str, quote: str, terms: Terms) -> tuple[str, str] | None:

@@ -110,7 +110,9 @@ def limit_checks(
             continue
         # the best quote with a number decides: a number of another quote may belong to something else
         measured = measured_in(demand, limit)
+        is_share = limit.unit == "%" and "%" not in limit.printed and limit.bound is Bound.EXACT
         is_open = limit.bound is Bound.EXACT and (tabled is not None or limit.unit in _PERIODS or is_rating(limit))
+        is_open = is_open or is_share  # who tests one in five where one in ten is demanded may do enough
         subjects = subjects_of(demand, limits, limit)
         alike = chosen if not subjects else [_of_same(subjects, *each) for each in chosen]
         check = next(filter(None, (_limit_check(limit, measured, is_open, *each) for each in alike)), None)

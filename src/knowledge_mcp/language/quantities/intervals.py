@@ -61,7 +61,7 @@ _OFTEN = re.compile(
     rf"(?<![\w-])(?:(?:(?P<often>once|twice|(?:ein|zwei|drei|vier)mal)\s)?(?P<adverb>{_any(_ADVERBS)})(?![\w-])"
     rf"|(?:(?P<times>{_any(_TIMES)}|\d{{1,2}})(?:\s?(?:times|mal|fois|vez|veces|volta|volte|vezes))?\s"
     r"(?:an?|per|each|every|pro|im|je|am|in\sder|jede[ns]?|par|chaque|al|por|cada|all['’]|alla|a\sla|l['’]|à\sl['’])\s?"
-    r"|(?<!for\s)(?<!of\s)(?:every|jede[ns]?|chaque|tous\sles|toutes\sles|cada|ogni)\s)"
+    r"|(?<!for\s)(?<!of\s)(?:every|each|jede[ns]?|chaque|tous\sles|toutes\sles|cada|ogni)\s)"
     rf"(?P<period>{_any(_PERIODS)})(?!\w))",
     re.IGNORECASE,
 )

@@ -90,7 +90,7 @@ def _alone(
 
 
 def _is_new(condition: Sequence[str], words: Counter[str]) -> bool:
-    """Return whether another sentence does not have a condition in another form: "provided they", "provided that they"."""
+    """Return whether another sentence does not have a condition in another form, as with and without "that"."""
     missing = (Counter(condition) - words).total()
     return len(condition) >= _FEWEST_WORDS and missing >= _OWN * len(condition)
 
