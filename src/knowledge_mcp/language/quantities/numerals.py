@@ -198,7 +198,7 @@ _NTHS = dict(
 )
 _EVERY_NTH = re.compile(
     rf"\b(?P<every>every|(?:jede|alle)[rsnm]?)\s(?:(?P<word>{'|'.join(_NTHS)})[rsnm]?|(?P<digits>[1-9]\d?)(?:rd|nd|th|st|\.))"
-    r"(?=\s(?P<time>(?:hour|day|week|month|year|stunde|tag|woche|monat|jahr)(?![^\W\d_]{3})|minute)?[^\W\d_])",
+    r"(?=\s(?:(?P<time>hour|day|week|month|year|stunde|tag|woche|monat|jahr)(?![^\W\d_]{3})|[^\W\d_]))",
     re.IGNORECASE,
 )
 """One of as many things, or an interval: "every tenth weld", "every third year", "jede zehnte Naht"."""

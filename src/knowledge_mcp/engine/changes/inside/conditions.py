@@ -85,8 +85,8 @@ def _alone(
 ) -> list[ConditionPhrase]:
     """List the conditions without counterpart, unless the other sentence has their words in another form."""
     words = Counter(words_and_signs(other))
-    found = [_trimmed(each, own, other) for each in side if each not in paired]
-    return [each for each in found if _is_new(words_and_signs(each.text), words)]
+    found = [each for each in side if each not in paired and _is_new(words_and_signs(each.text), words)]
+    return [_trimmed(each, own, other) for each in found]
 
 
 def _is_new(condition: Sequence[str], words: Counter[str]) -> bool:
