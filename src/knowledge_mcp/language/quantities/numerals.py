@@ -188,7 +188,7 @@ _OF_ONE = re.compile(
 """What joins a fraction to its unit: "a quarter of an hour"."""
 _ONE_OF = re.compile(r"\b(?:an?|one)(?=\s[a-z]{3,12}\sand\sa\shalf\b)", re.IGNORECASE)
 """What counts a unit before its half: "an hour and a half"."""
-_NTHS = dict(
+_NTHS: Mapping[str, int] = dict(
     zip(
         "third fourth fifth sixth seventh eighth ninth tenth twelfth twentieth hundredth"
         " dritte vierte fünfte sechste siebte achte neunte zehnte zwölfte zwanzigste hundertste".split(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from knowledge_mcp.engine.changes.aligning import ClauseLink
@@ -68,7 +69,7 @@ class _Content:
         """Return the weighted share of its words that another one has, 0..1."""
         return self.weight(self.words.keys() & other.words.keys()) / (self.weight(self.words.keys()) or 1.0)
 
-    def weight(self, stems: set[str] | frozenset[str]) -> float:
+    def weight(self, stems: AbstractSet[str]) -> float:
         """Return the weight of some of its words."""
         return sum(self.words[stem] for stem in stems)
 

@@ -49,8 +49,8 @@ def changed_conditions(one: str, other: str) -> tuple[list[TextChange], str, str
     changes = [TextChange(ChangeType.CONDITION, was.text, now.text, one, other) for was, now in turned]
     if gone or come:
         way = _direction(gone, come, after if come else before)
-        shown = (" … ".join(each.text for each in side) for side in (gone, come))
-        changes.append(TextChange(ChangeType.CONDITION, *shown, one, other, way))
+        was, now = (" … ".join(each.text for each in side) for side in (gone, come))
+        changes.append(TextChange(ChangeType.CONDITION, was, now, one, other, way))
     left, right = [*gone, *(was for was, _ in turned)], [*come, *(now for _, now in turned)]
     return changes, without_phrases(one, left), without_phrases(other, right)
 
