@@ -13,10 +13,16 @@ const MOST = 500; // clauses that the service gives at once
 const INSIDE = {
   force: "Force: shall, should, may",
   number: "Numbers and limits",
+  requirements_narrowed: "Requirements narrowed",
+  requirements_widened: "Requirements widened",
+  condition: "Conditions",
   definition: "Definitions",
   requirements_rewritten: "Requirements rewritten",
   requirements_added: "Requirements added",
   requirements_withdrawn: "Requirements withdrawn",
+  requirements_split: "Requirements split",
+  requirements_merged: "Requirements merged",
+  requirements_moved: "Requirements moved",
   property: "Properties",
   reference: "References",
   words: "Words",
@@ -177,12 +183,18 @@ async function more(mine, request, displayed) {
 const WORDS = {
   same: ["the same"],
   number: ["number", "numbers"],
+  condition: ["condition", "conditions"],
   definition: ["definition", "definitions"],
   property: ["property", "properties"],
   reference: ["reference", "references"],
   requirements_rewritten: ["requirement rewritten", "requirements rewritten"],
   requirements_added: ["requirement added", "requirements added"],
   requirements_withdrawn: ["requirement withdrawn", "requirements withdrawn"],
+  requirements_narrowed: ["requirement narrowed", "requirements narrowed"],
+  requirements_widened: ["requirement widened", "requirements widened"],
+  requirements_split: ["requirement split", "requirements split"],
+  requirements_merged: ["requirement merged", "requirements merged"],
+  requirements_moved: ["requirement moved", "requirements moved"],
 };
 
 function counted(name, amount) {

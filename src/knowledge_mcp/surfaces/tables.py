@@ -22,7 +22,7 @@ def _harmless(cell: str) -> str:
 
 
 _NOUNS = frozenset(
-    "contradiction definition document duplicate item limit number obligation reference requirement".split()
+    "condition contradiction definition document duplicate item limit number obligation reference requirement".split()
 )
 """Names of what is counted that have a plural; the others say how something is ("2 likely")."""
 _PART = re.compile(r"\{\{(\w+)\}\}")
