@@ -29,6 +29,13 @@ def test_converted_values_are_no_change_and_others_are() -> None:
     assert {each for each in left if each[0] == "number"} == {("number", "30 min", "30 h")}
 
 
+def test_a_row_that_came_is_told_as_printed() -> None:
+    old = "# Sizes\n\n| Size | Width (mm) |\n|---|---|\n| A | 50 |\n| B | 70 |\n"
+    new = old.replace("(mm)", "(cm)").replace("| 50 |", "| 5 |").replace("| B | 70 |", "| B | 8 |\n| C | 9 |")
+    found = [(each.name, each.before, each.after) for change in compared(old, new) for each in change.changes]
+    assert ("words", "", "| C | 9 |") in found
+
+
 @pytest.mark.parametrize("unit", ["in mm", "(mm)", "[mm]"])
 def test_another_notation_of_the_unit_changes_no_value(unit: str) -> None:
     assert {name for name, _, _ in _told(("/ mm", "50", "70"), (unit, "50", "70"))} <= {"words"}

@@ -70,8 +70,9 @@ class ChangedColumns:
 
     def as_printed(self, change: TextChange) -> TextChange:
         """Return a change with its rows as printed."""
-        texts = (self._printed.get(each, each) for each in (change.old_text, change.new_text))
-        return replace(change, **dict(zip(("old_text", "new_text"), texts, strict=True)))
+        texts = (change.before, change.after, change.old_text, change.new_text)
+        before, after, old_text, new_text = (self._printed.get(each, each) for each in texts)
+        return replace(change, before=before, after=after, old_text=old_text, new_text=new_text)
 
     def has(self, change: TextChange) -> bool:
         """Return whether a change of words is that of a header whose values are reported."""
