@@ -98,3 +98,16 @@ def test_both_parts_of_a_split_requirement_are_marked_side_by_side() -> None:
     (change,) = [each for each in compared(_document(WHOLE, ""), _document(f"{VALVE} {GAUGE}", "")) if each.changes]
     marked = " ".join(text for _, row in side_by_side(change) for text, is_new in row if is_new)
     assert "The pump shall have" in marked
+
+
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [
+        ("The client shall check the key of the server.", "The server shall check the key of the client."),
+        ("The panel shall be easy to learn by new staff.", "The panel shall be easy to use by new staff."),
+        ("A non-urgent call shall name floor and cabin.", "An urgent call shall name floor and cabin."),
+        ("This value shall be a list of whole numbers.", "This value shall be a sorted list of whole numbers."),
+    ],
+)
+def test_requirements_of_one_pattern_are_not_paired(was: str, now: str) -> None:
+    assert {name for name, *_ in _told((was, ""), ("", now))} == {"requirement added", "requirement withdrawn"}

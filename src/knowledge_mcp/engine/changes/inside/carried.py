@@ -28,15 +28,20 @@ _LEAST_BLANKS = 6
 _FEWEST_COMMON = 3
 """Words that two requirements have in common at least, apart from function words: "pump", "relief", "valve"."""
 _MOST_OF = 0.75
-"""Minimum share of the words of each requirement that the other one has."""
+"""Minimum share of what a requirement lost that its part says."""
+_MOST_WORDS = 0.9
+"""Minimum share if both have words of their own: "easy to learn" and "easy to use" are two requirements."""
 _ALL_OF = 0.95
 """Minimum share if the other one only has more words: the rest of a word may differ."""
 _HALF = 0.5
 _APART = 0.1
 """Minimum distance to the next similar requirement: of twins nobody knows which one moved."""
+_DOER = re.compile(r"\b(?:by|durch|vom|von)\s", re.IGNORECASE)
+_POINTS = re.compile(r"\b(?:this|these|that|those|such|it|they|dies(?:e[rnms]?)?|jene[rnms]?)\b", re.IGNORECASE)
+"""Words of a subject that point to the text before it."""
 _INSIDE = (ChangeType.FORCE, ChangeType.NUMBER, ChangeType.WORDS)
-_CODE = re.compile(r"(?<![\w-])(?=[\w.-]{0,20}\d)(?=[\w.-]{0,20}[A-Za-z])[A-Za-z\d][\w.-]{1,20}")
-"""A name with a digit: "P-101"."""
+_CODE = re.compile(r"(?<![\w-])(?:(?=[\w.-]{0,20}\d)(?=[\w.-]{0,20}[A-Za-z])[A-Za-z\d][\w.-]{1,20}|[Nn]on-\w{2,20})")
+"""A name with a digit, or a denied one: "P-101", "non-clinical"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,8 @@ class _Content:
         denied: whether it forbids.
         codes: names with digits.
         values: its numbers.
+        names_doer: it is passive and says who does it: "shall be checked by the server".
+        is_bound: what it is about depends on its place: "This value shall …".
     """
 
     words: Mapping[str, float]
@@ -64,6 +71,8 @@ class _Content:
     denied: bool
     codes: frozenset[str]
     values: frozenset[str]
+    names_doer: bool
+    is_bound: bool
 
     def share_in(self, other: _Content) -> float:
         """Return the weighted share of its words that another one has, 0..1."""
@@ -204,6 +213,8 @@ class Carried:
                 any(each.key.endswith(" not") for each in forces),
                 frozenset(found.casefold() for found in _CODE.findall(text)),
                 frozenset(each.key for each in numbers),
+                _DOER.search(text) is not None,
+                _POINTS.search(text[:start]) is not None,
             )
         return self._read[text]
 
@@ -284,11 +295,13 @@ def _sameness(one: _Content, other: _Content) -> float:
         or one.codes != other.codes
     ):
         return 0.0
+    if not one.subject & other.subject and one.names_doer is other.names_doer:
+        return 0.0  # "The client shall check the server" turned around
     shares = sorted((one.share_in(other), other.share_in(one)))
-    is_named = (one.subject <= other.words.keys(), other.subject <= one.words.keys())
-    is_edited = shares[0] >= _MOST_OF and any(is_named)
-    is_longer = shares[1] >= _ALL_OF and shares[0] >= _HALF and all(is_named)
-    return sum(shares) / 2 if is_edited or is_longer else 0.0
+    is_equal = shares[0] >= _MOST_WORDS
+    is_longer = shares[1] >= _ALL_OF and shares[0] >= _HALF
+    are_named = one.subject <= other.words.keys() and other.subject <= one.words.keys()
+    return sum(shares) / 2 if is_equal or (is_longer and are_named) else 0.0
 
 
 def as_parts(
