@@ -289,11 +289,9 @@ def _is_change(change: TextChange) -> bool:
 def _sameness(one: _Content, other: _Content) -> float:
     """Return how surely two requirements in different clauses are one, 0 if they may be two."""
     common = one.words.keys() & other.words.keys()
-    if (
-        len(common) + len(one.values & other.values) < _FEWEST_COMMON
-        or one.denied is not other.denied
-        or one.codes != other.codes
-    ):
+    is_little = len(common) + len(one.values & other.values) < _FEWEST_COMMON
+    is_other = one.denied is not other.denied or one.codes != other.codes
+    if is_little or is_other or one.is_bound or other.is_bound:
         return 0.0
     if not one.subject & other.subject and one.names_doer is other.names_doer:
         return 0.0  # "The client shall check the server" turned around
