@@ -144,3 +144,8 @@ def test_a_limit_that_changed_beside_a_condition_is_told_too() -> None:
 def test_an_item_of_a_list_of_exceptions_is_an_exception() -> None:
     old = "Each room shall have a lamp.\n\nExceptions:\n\n1. Cellars."
     assert _changes_in(old, f"{old}\n\n2. Sheds.") == [("requirement narrowed", "", "2. Sheds.")]
+
+
+def test_a_ban_in_other_german_words_keeps_its_force() -> None:
+    old, new = "Ringe sind an den Händen nicht erlaubt.", "Ringe sind an den Händen verboten."
+    assert [name for name, _, _ in _changes_in(old, new, GERMAN)] == ["words"]

@@ -107,10 +107,7 @@ def marked_up(
         if place in turning and not as_printed:
             marks.append((FORCE_KEY, replace(mark, key=mark.key.removesuffix(" not"))))
         elif denial is None or is_own:
-            marks.append((FORCE_KEY, mark))
-            led = _NOT_BEFORE.search(sentence, max(0, mark.start - _LONGEST_NOT), mark.start)
-            if led is not None and mark.key.endswith(" not") and convention.language_in(sentence):
-                marks.append(("<not>", PrintedMark("not", led["not"], *led.span("not"))))
+            marks += [(FORCE_KEY, mark), *_denial_before(sentence, mark, convention)]
         else:  # "darf … nicht" is one
             between = "" if denial.start() <= mark.end + 1 else " …"
             marks.append((FORCE_KEY, replace(mark, text=f"{mark.text}{between} {denial[0]}")))
@@ -130,6 +127,15 @@ def marked_up(
 _NOT_BEFORE = re.compile(r"(?P<not>\b(?:nicht|pas|no|non|niet|inte|ikke))\s\Z", re.IGNORECASE)
 _LONGEST_NOT = 6
 """A denial before a word of force, in other languages than English, and its length: "nicht erlaubt"."""
+
+
+def _denial_before(sentence: str, word: PrintedMark, convention: Convention) -> Iterator[tuple[str, PrintedMark]]:
+    """Yield the mark of a denial directly before a word of force that counts it."""
+    led = _NOT_BEFORE.search(sentence, max(0, word.start - _LONGEST_NOT), word.start)
+    if led is not None and word.key.endswith(" not") and convention.language_in(sentence):
+        yield "<not>", PrintedMark("not", led["not"], *led.span("not"))
+
+
 _MOST_READ = 4096
 """Sentences whose numbers are kept: they are read to pair the sentences of a clause, and then to compare them."""
 
