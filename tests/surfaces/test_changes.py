@@ -107,7 +107,7 @@ def test_changes_are_narrowed_by_clause_and_kind_and_paged(world: World) -> None
     assert "There are no changes" in ask(world, "knowledge_changes", document="lifts-2018", clause="3")["message"]
     with pytest.raises(InvalidInputError, match="Unknown kind of change: 'colour'") as refused:
         ask(world, "knowledge_changes", document="lifts-2018", kinds=["colour"])
-    assert "requirements_added, requirements_withdrawn, property" in refused.value.suggestion
+    assert "requirements_added, requirements_withdrawn, requirements_split" in refused.value.suggestion
 
 
 def test_definitions_weigh_more_than_new_requirements_and_these_more_than_clauses_with_other_numbers(
