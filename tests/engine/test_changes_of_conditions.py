@@ -124,6 +124,10 @@ def test_where_the_way_is_not_certain_it_is_not_told(old: str, new: str, found: 
         ("If a leak is found, the pump shall be stopped.", "The pump shall be stopped if a leak is found."),
         ("The pump shall be stopped if it is not full.", "The pump shall be stopped unless it is full."),
         (
+            "In the case of entering the tank with tools, the owner shall keep the key.",
+            "For entering the tank with tools, the owner shall keep the key.",
+        ),
+        (
             "The tank may be used provided the owner keeps the key of the room in a safe place.",
             "The tank may be used provided that the owner keeps the key of the room in a safe place.",
         ),

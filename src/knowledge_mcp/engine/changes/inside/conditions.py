@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from knowledge_mcp.engine.changes.kinds import ChangeType, TextChange
 from knowledge_mcp.engine.changes.sentences import ALIKE, ALL_ALIKE, likeness
 from knowledge_mcp.engine.changes.wording import words_and_signs
+from knowledge_mcp.language.multilingual.recognition import is_function_word
 from knowledge_mcp.language.requirements.conditions import (
     ConditionKind,
     ConditionPhrase,
@@ -22,7 +23,7 @@ _WORD = re.compile(r"\w+")
 _SHORTEST_VERB = 4
 """Letters of a verb at the end of a sentence: "sein"."""
 _OWN = 0.25
-"""Minimum share of the words of a condition that the other sentence does not have."""
+"""Share of the words of a condition that the other sentence may lack: "in case of" for "for"."""
 _FEWEST_WORDS = 2
 """Words of a condition: "if" alone is none."""
 
@@ -91,8 +92,9 @@ def _alone(
 
 def _is_new(condition: Sequence[str], words: Counter[str]) -> bool:
     """Return whether another sentence does not have a condition in another form, as with and without "that"."""
-    missing = (Counter(condition) - words).total()
-    return len(condition) >= _FEWEST_WORDS and missing >= _OWN * len(condition)
+    content = [word for word in condition if not is_function_word(word)] or condition
+    missing = (Counter(content) - words).total()
+    return len(condition) >= _FEWEST_WORDS and missing > _OWN * len(content)
 
 
 def _trimmed(phrase: ConditionPhrase, own: str, other: str) -> ConditionPhrase:
