@@ -86,8 +86,8 @@ def _alone(
 ) -> list[ConditionPhrase]:
     """List the conditions without counterpart, unless the other sentence has their words in another form."""
     words = Counter(words_and_signs(other))
-    found = [each for each in side if each not in paired and _is_new(words_and_signs(each.text), words)]
-    return [_trimmed(each, own, other) for each in found]
+    found = [_trimmed(each, own, other) for each in side if each not in paired]
+    return [each for each in found if _is_new(words_and_signs(each.text), words)]
 
 
 def _is_new(condition: Sequence[str], words: Counter[str]) -> bool:
