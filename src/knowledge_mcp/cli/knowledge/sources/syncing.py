@@ -255,7 +255,7 @@ def follow(run: Syncing, settings: Settings, names: Sequence[str], on_sync: Call
         failed[name] = failed.get(name, 0) + 1 if synced.status.state.last_error else 0
         on_sync(synced)
 
-    with closing(ServerLanes(run)) as lanes:
+    with closing(ServerSyncs(run)) as syncs:
         while True:
             listed = [each for each in run.listed.all() if not names or each.spec.name in names]
             folders = {Path(each.spec.location) for each in listed if each.spec.kind is SourceKind.FOLDER}
@@ -264,15 +264,15 @@ def follow(run: Syncing, settings: Settings, names: Sequence[str], on_sync: Call
                 name = each.spec.name
                 if name not in failed or is_due(each, failed[name]) or Path(each.spec.location) in changed:
                     if each.spec.kind is not SourceKind.FOLDER:
-                        lanes.begin(each)
+                        syncs.begin(each)
                         continue
                     with suppress(NotFoundError):  # another process has removed it since
                         finish(run.run(name))
-            for synced in lanes.finished():
+            for synced in syncs.finished():
                 finish(synced)
 
 
-class ServerLanes:
+class ServerSyncs:
     """Sync sources of servers on threads: one source of a server at a time, and a few servers at once.
 
     Args:
