@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from knowledge_mcp.engine.changes.aligning import ClauseLink, LinkKind
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
-from knowledge_mcp.engine.changes.inside.carried import Carried, as_parts
 from knowledge_mcp.engine.changes.inside.columns import ChangedColumns
+from knowledge_mcp.engine.changes.inside.counterparts import CounterpartFinder, as_parts
 from knowledge_mcp.engine.changes.inside.named import changed_definitions, changed_references
 from knowledge_mcp.engine.changes.inside.paired import CUT, edited, lone, obliges, turned
 from knowledge_mcp.engine.changes.inside.properties import changed_properties
@@ -79,7 +79,7 @@ def changes_of(links: Sequence[ClauseLink], old: Edition, new: Edition) -> list[
     def between(one: str, other: str) -> list[TextChange]:
         return edited([one], [other], both, places, numbers, ALL_ALIKE)
 
-    Carried(found, links, both, weights, between).follow()
+    CounterpartFinder(found, links, both, weights, between).follow()
     changes: list[ClauseChange] = []
     for place, link in enumerate(links):
         inside = sorted(found.get(place, ()), key=lambda change: WEIGHTIEST_FIRST.index(change.name))

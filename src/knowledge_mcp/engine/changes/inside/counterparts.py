@@ -83,8 +83,8 @@ class _Content:
         return sum(self.words[stem] for stem in stems)
 
 
-class Carried:
-    """Follows the requirements of two editions that have no counterpart in their clause.
+class CounterpartFinder:
+    """Find the counterparts of requirements, in two editions, that have none in their clause.
 
     Args:
         found: all changes; modified in place.
