@@ -12,10 +12,13 @@ from functools import cache, partial
 from knowledge_mcp.language.multilingual.places import (
     CERTIFICATION,
     CODE_NUMBER,
+    CODES,
     ENGLISH_PLACES,
     PLACE_WORDS,
     PlaceWords,
+    is_address,
     numbers_between,
+    numbers_of_codes,
 )
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.quantities.dates import days_in
@@ -119,12 +122,10 @@ def places_in(language: str) -> re.Pattern[str]:
 _NUMBERS = re.compile(rf"(?:{_NUMBER}|{_DEEP}){_TAIL}")
 _ANNEX_NUMBERS = re.compile(rf"(?<!\w){_ANNEX}(?!\w)")
 _TABLE_NUMBERS = re.compile(rf"(?<!\w){_TABLE}(?!\w)")
-_CODES = re.compile(CODE_NUMBER)
 _CODED = re.compile(
     rf"(?<![\w.-])(?:[A-Z]{{1,5}}\d?\s(?=\d))?(?:{CODE_NUMBER}|\d{{1,3}}\.\d{{1,4}}[A-Z]?){_TAIL}(?![\w-]|\.\d)"
 )
 """Numbers that can be clauses of a code wherever they are: "21.A.91(a)", "CS 25.1309(b)", "AMC1 25.21"."""
-_PARTS_OF_ADDRESS, _LARGE = 4, 100
 _NAMED = {"rfc": "RFC", "bcp": "BCP", "fips": "FIPS", "mobile": "3GPP", "ece": "UN Regulation No."}
 _PLURAL = re.compile(r"(?:s\.?|aux|en|ern?|änge|elle|gure|gati)\s+\Z")
 """Endings of "Tables", "Figs.", "Tableaux", "Anhänge" and "Allegati"; a single letter follows "Annex" and its singular.
@@ -224,6 +225,7 @@ def find_references(
     end: int | None = None,
     *,
     clauses: Collection[str] = (),
+    codes: Collection[str] | None = None,
     articles: bool = False,
     language: str = "",
 ) -> list[Reference]:
@@ -242,6 +244,7 @@ def find_references(
         start: start offset.
         end: end offset; None for the text's end.
         clauses: numbers of the document's clauses; "in 4.2" and "Part 3" are references only to one of these.
+        codes: `numbers_of_codes` of these, if they are known.
         articles: whether its clauses are articles, in which "paragraph 1" is a part of the same article and not a
             reference.
         language: ISO 639-1 code of the document; "siehe Abschnitt 4.2", "voir 4.2" and "véase 4.2" are references if it
@@ -269,7 +272,7 @@ def find_references(
             found.append(Reference(_WHITE.sub(" ", span.of(text)), ReferenceKind.DOCUMENT, name, span))
             continue
         found.extend(_owned(read, name, text, taken))
-    coded = {number for number in clauses if " " in number or _CODES.match(number)}
+    coded = numbers_of_codes(clauses) if codes is None else codes
     return [*found, *_codes(text, start, end, coded, found)] if coded else found
 
 
@@ -384,26 +387,20 @@ def _part_in(match: re.Match[str]) -> str:
 def _is_own(match: re.Match[str], name: str, clauses: Collection[str], *, counted: bool) -> bool:
     """Return whether a number is a clause number, by the words before it and the document's own clauses."""
     first = _target(match[f"{name}_number"], clauses)
-    if first not in clauses and (days_in(first) or _is_address(first)):
+    if first not in clauses and (days_in(first) or is_address(first)):
         return False
     if name == "see":
         lead = match["lead"] if first.count(".") < 2 else ""
         before = _UNSURE.get(lead) or (None if not lead or _SURE.match(lead) else _ANYTHING)
         led = _WHITE.sub(" ", match.string[max(match.start() - _BEFORE, 0) : match.start()])
         return before is None or (first in clauses and before.search(led) is not None)
-    if first not in clauses and ((match["known"] and not _CODES.fullmatch(first)) or _YEAR.fullmatch(first)):
+    if first not in clauses and ((match["known"] and not CODES.fullmatch(first)) or _YEAR.fullmatch(first)):
         return False
     if not first.isalnum():
         return True
     if match["known"]:  # "Part 3: Guide" is a title
         return counted and f"{first}.1" in clauses and match.string[match.end() : match.end() + 1] != ":"
     return not match["relative"] or (counted and first in clauses)
-
-
-def _is_address(number: str) -> bool:
-    """Return whether a number has the form of an internet address: four parts, which are too large for a clause."""
-    parts = [int(part) for part in number.split(".") if part.isdigit()]
-    return len(parts) == _PARTS_OF_ADDRESS and (max(parts) >= _LARGE or min(parts) >= _LARGE // 10)
 
 
 def _clauses(match: re.Match[str], name: str, clauses: Collection[str], *, owned: bool) -> list[Reference]:
@@ -489,7 +486,9 @@ def document_references(document: Document) -> list[Reference]:
     for spans in known.values():
         spans.sort()
     clauses = {section.number for section in document.sections if section.number}
-    articles = sum(_ARTICLE.match(section.heading.of(document.text)) is not None for section in document.sections)
+    codes = numbers_of_codes(clauses)
+    articles = [each for each in document.sections if _ARTICLE.match(each.heading.of(document.text))]
+    is_law = 2 * len(articles) > len(clauses)
     language = language_of(document.text)
     names = {anchor.name for anchor in document.anchors}
     for block in document.blocks:
@@ -500,7 +499,7 @@ def document_references(document: Document) -> list[Reference]:
         found.extend(() if is_code else _links(document.text, block.span, names))
         start, end = block.span.start, block.span.end
         for reference in find_references(
-            document.text, start, end, clauses=clauses, articles=2 * articles > len(clauses), language=language
+            document.text, start, end, clauses=clauses, codes=codes, articles=is_law, language=language
         ):
             if block.kind is BlockKind.CAPTION and reference.span.start - start <= 4:
                 continue

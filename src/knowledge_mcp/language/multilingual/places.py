@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, fields
 
 CODE_NUMBER = r"(?:\d{1,3}|[A-Z]{1,5})(?:\.[A-Z]{1,5}){1,3}\.\d{1,4}[A-Z]?"
 """Numbers of codes with letters between the stops: "21.A.91", "CAT.GEN.100"."""
+CODES = re.compile(CODE_NUMBER)
 CERTIFICATION = (
     rf"(?:(?:AMC|GM)\d?\s{CODE_NUMBER}"
     r"|(?:CS|JAR|FAR|AMC\d?|GM\d?)[ -](?:\d{2,3}\.\d{3,4}[A-Z]?(?:-\d{1,3})?"
@@ -183,6 +184,8 @@ CAPTIONED = {"Annex": _of_all("annexes"), "Table": _of_all("tables"), "Figure": 
 
 
 _LAST_PART = re.compile(r"(?P<rest>(?:.*\.)?[A-Z]{0,2})(?P<part>\d{1,3})")
+_PARTS_OF_ADDRESS, _LARGE = 4, 100
+"""Parts of an internet address, and a part that is too large for the number of a clause."""
 _LONGEST_RANGE = 50
 """Maximum clauses in a range; in longer ones the words join two numbers in another way."""
 
@@ -194,3 +197,14 @@ def numbers_between(one: str, other: str) -> Iterator[str]:
     first, last = _LAST_PART.fullmatch(one), _LAST_PART.fullmatch(other)
     if first and last and first["rest"] == last["rest"] and int(last["part"]) <= int(first["part"]) + _LONGEST_RANGE:
         yield from (f"{first['rest']}{part}" for part in range(int(first["part"]) + 1, int(last["part"])))
+
+
+def numbers_of_codes(clauses: Collection[str]) -> set[str]:
+    """Return the clause numbers that are references wherever they are: "CS 25.1309", "21.A.91"."""
+    return {number for number in clauses if " " in number or CODES.match(number)}
+
+
+def is_address(number: str) -> bool:
+    """Return whether a number has the form of an internet address: four parts, which are too large for a clause."""
+    parts = [int(part) for part in number.split(".") if part.isdigit()]
+    return len(parts) == _PARTS_OF_ADDRESS and (max(parts) >= _LARGE or min(parts) >= _LARGE // 10)
