@@ -175,7 +175,13 @@ def test_words_before_symbols_are_known(text: str) -> None:
     assert explains_symbols(text)
 
 
-@pytest.mark.parametrize("text", ["anywhere", "where the pump is", "The place where", "herewith", "", "with it"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "anywhere", "where the pump is", "The place where", "herewith", "", "with it",
+        "The flow has the value VD/u, where", "This is not clear. Where",
+    ],
+)  # fmt: skip
 def test_other_words_explain_no_symbols(text: str) -> None:
     assert not explains_symbols(text)
 
@@ -188,3 +194,16 @@ def test_symbols_have_their_forms(text: str) -> None:
 @pytest.mark.parametrize("text", ["", "1", "The size of the pump", "(a)", "-"])
 def test_what_is_no_symbol(text: str) -> None:
     assert not is_symbol(text)
+
+
+def test_meanings_that_wrap_to_the_edge_of_their_symbols_are_whole() -> None:
+    pages = _formula()
+    pages.paragraph("where")
+    pages.y -= 8
+    for line in ("N = resistance of the section in the direction of", "the load, and", "A = area of the section"):
+        pages.line(line)
+    pages.line("without holes.")
+    assert _below(pages)[1:] == [
+        "N = resistance of the section in the direction of the load, and",
+        "A = area of the section without holes.",
+    ]

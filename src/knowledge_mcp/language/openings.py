@@ -218,8 +218,12 @@ def is_commentary(marker: str) -> bool:
 
 
 def explains_symbols(text: str) -> bool:
-    """Return whether the symbols of a formula are explained below a text: "where:", "Dabei ist", "N = A, in which"."""
-    return _EXPLAINS.search(text, max(len(text) - _LONGEST_LEAD, 0)) is not None
+    """Return whether the symbols of a formula are explained below a text: "where:", "Dabei ist", "N = A, in which".
+
+    At the end of a longer text, the words are those of a sentence unless there is a formula or a colon.
+    """
+    found = _EXPLAINS.search(text, max(len(text) - _LONGEST_LEAD, 0))
+    return found is not None and (found.start() == 0 or text.endswith(":") or "=" in text)
 
 
 def is_label(text: str) -> bool:

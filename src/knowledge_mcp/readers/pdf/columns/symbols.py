@@ -20,6 +20,7 @@ _LONGEST_WORD = 12
 _LABELLED, _FEWEST_LABELS, _FEWEST_AMOUNTS = 2, 2, 3
 """Columns of a row with a label or an amount, and fewest such rows."""
 _AMOUNT = re.compile(r"[-+−(]?[$€£¥]?\s?\d{1,3}(?:[ ,.]?\d{3}){0,4}(?:[.,]\d{1,4})?\)?(?:\s?(?:%|[A-Z]{3}|[$€£¥]))?")
+_STOPS = (".", ";", ":")
 _MOST_COLUMNS = 3
 """Most columns of an explanation: the symbol, its meaning, its unit."""
 
@@ -50,6 +51,7 @@ class _Explanations:
 
     def __init__(self) -> None:
         self.begins: dict[int, bool] = {}
+        self._last = ""
         self._columns: list[float] | None = None  # left edges of symbols and meanings; empty before the first symbol
 
     def row(self, lines: Sequence[Line], *, is_labelled: bool) -> None:
@@ -67,10 +69,14 @@ class _Explanations:
             self._begin(lines, [piece[0] for piece in pieces])
         elif any(abs(pieces[0][0] - edge) <= _NEAR for edge in self._columns[1:]):
             self.begins.update(dict.fromkeys(map(id, lines), False))
-        elif len(self._columns) != 1 or pieces[0][0] <= self._columns[0] + _NEAR:
+        elif len(self._columns) == 1 or (lines[0].text[:1].islower() and not self._last.endswith(_STOPS)):
+            # what is said of the symbol may wrap to the edge of the symbol
+            self._columns = None if lines[-1].text.endswith(".") else self._columns
+        else:
             if self._columns:
                 self.begins[id(lines[0])] = True
             self._columns = None
+        self._last = lines[-1].text
 
     def table(self, table: Table) -> list[Line] | list[Table]:
         """Return the lines of a table that explains symbols, and any other table."""
