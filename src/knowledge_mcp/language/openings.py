@@ -242,7 +242,7 @@ def begins_symbol(text: str) -> bool:
 
 
 def _note(text: str) -> Opening | None:
-    if label := commentary_label(text):
+    if (label := commentary_label(text)) and label != text:  # the word alone may be the last one of a title
         return Opening(BlockKind.NOTE, label)
     if (commentary := _COMMENTARY.match(text)) is not None:
         return Opening(BlockKind.NOTE, commentary.group())
