@@ -62,7 +62,7 @@ _STOP_OR_DASH = re.compile(r"(?:(?<=[^\W\d_]{3})\.\s+|\s[-–—]\s?|—)(?=[A-Z
 def title_of_paragraph(words: str) -> int | None:
     """Return the end of the title, or else of the number, at the beginning of a paragraph.
 
-    A long title that is no sentence is returned whole; a sentence without a number has no title: None.
+    A long title that is no sentence is returned whole; a whole sentence without a number has no title: None.
     """
     number = split_clause_number(words).number
     start = len(number) if number and words.startswith(number) else 0
@@ -71,9 +71,9 @@ def title_of_paragraph(words: str) -> int | None:
     stop = _STOP_OR_DASH.search(title)
     if stop is not None and title[:1].isupper() and not _is_sentence(title, stop.start()):
         return start + stop.start()
-    if not _is_sentence(title):
-        return len(words)
-    return len(number) if number and is_deep(number) else None
+    if number and is_deep(number) and _is_sentence(title):
+        return len(number)
+    return None if number is None and _is_sentence(title) and words.rstrip().endswith(".") else len(words)
 
 
 def _is_sentence(words: str, end: int | None = None) -> bool:
