@@ -121,11 +121,11 @@ def read_all(process: subprocess.Popen[bytes], what: str, look: Callable[[], Non
         while pipe.is_alive():
             pipe.join(_STEP)
             look()
-            if pipes[0].is_over:
-                raise InvalidInputError(
-                    f"{what} has more references or files than can be listed.",
-                    suggestion="Use a repository, or a branch, of fewer files.",
-                )
+        if pipes[0].is_over:  # reading ends there, perhaps before the first look
+            raise InvalidInputError(
+                f"{what} has more references or files than can be listed.",
+                suggestion="Use a repository, or a branch, of fewer files.",
+            )
     while process.returncode is None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_STEP)

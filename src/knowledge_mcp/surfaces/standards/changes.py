@@ -27,6 +27,13 @@ from knowledge_mcp.surfaces.standards.evidence_shapes import StandardsRequest
 _LONGEST = 400
 """Characters of a sentence that are shown; both citations lead to all of it."""
 
+_DEMANDS = "requirements_"
+_KINDS = (
+    ", ".join(kind for kind in KINDS if not kind.startswith(_DEMANDS))
+    + f"; {_DEMANDS} with "
+    + ", ".join(kind.removeprefix(_DEMANDS) for kind in KINDS if kind.startswith(_DEMANDS))
+)
+"""All kinds, with the common beginning of several once: assistants pay for each word of a description."""
 Name = Annotated[Text, Field(min_length=1, max_length=200)]
 
 
@@ -53,7 +60,7 @@ class ChangesRequest(_PairRequest):
         default=None, description="Old or new number."
     )
     kinds: Annotated[list[Text], one_or_list("kinds"), Field(min_length=1, max_length=len(KINDS)), UNSAID] | None = (
-        Field(default=None, description=f"Of {', '.join(KINDS)}.")
+        Field(default=None, description=f"{_KINDS}.")
     )
 
 

@@ -325,8 +325,7 @@ class KnowledgeServer(MCPServer[Any]):
         self, context: ServerRequestContext[Any, Any], params: types.CompleteRequestParams
     ) -> types.CompleteResult:
         found = self._offer.completers.get(params.argument.name)  # the argument's name decides how it is completed
-        await self._check_reference(params.ref)
-        if found is None:
+        if found is None or not await self._is_known(params.ref):
             return types.CompleteResult(completion=types.Completion(values=[], total=0, has_more=False))
         key = self._key_of_request(context.request)
         try:
@@ -339,16 +338,12 @@ class KnowledgeServer(MCPServer[Any]):
         more = len(values) > MAX_COMPLETIONS
         return types.CompleteResult(completion=types.Completion(values=first, total=len(values), has_more=more))
 
-    async def _check_reference(self, reference: types.PromptReference | types.ResourceTemplateReference) -> None:
-        """Raise a protocol error for a prompt or an address template that does not exist."""
+    async def _is_known(self, reference: types.PromptReference | types.ResourceTemplateReference) -> bool:
+        """Return whether there is such a prompt or address template; of another one, nothing can be completed."""
         if isinstance(reference, types.PromptReference):
-            kind, name, known = "prompt", reference.name, [each.name for each in await self.list_prompts()]
-        else:
-            kind, name = "resource template", reference.uri
-            known = [each.uri_template for each in await self.list_resource_templates()]
-            known += [str(each.uri) for each in await self.list_resources()]
-        if name not in known:
-            raise _unknown_name(kind, name, known)
+            return any(each.name == reference.name for each in await self.list_prompts())
+        known = [each.uri_template for each in await self.list_resource_templates()]
+        return reference.uri in known or any(str(each.uri) == reference.uri for each in await self.list_resources())
 
     def _read(self, address: str, key: Key) -> ReadResourceContents:
         with self._runner.audit(key, address) as documents:
