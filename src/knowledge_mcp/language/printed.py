@@ -9,8 +9,8 @@ from knowledge_mcp.language.multilingual.places import NUMBERED
 
 RAISED = "⁰¹²³⁴-⁹"
 """Raised digits, for use in a character class."""
-RAISED_LETTERS = "ᵃᵇᶜᵈᵉᶠᵍʰ"
-"""Raised letters that mark notes of tables; later letters are exponents."""
+LETTERS, RAISED_LETTERS = "abcdefgh", "ᵃᵇᶜᵈᵉᶠᵍʰ"
+"""Letters that mark notes of tables, and the same raised; later letters are exponents."""
 MARK_OF_NOTE = re.compile(rf"[{RAISED}{RAISED_LETTERS}]{{1,3}}⁾? ")
 """A raised mark before the words of a note; one that cites a note touches the word before it."""
 _NOTE_OF_TABLE = re.compile(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from knowledge_mcp.language.printed import RAISED_LETTERS
+from knowledge_mcp.language.printed import LETTERS, RAISED, RAISED_LETTERS
 from knowledge_mcp.language.sentences import LEADS, row_cells, sentence_spans
 from knowledge_mcp.model.document import Block, BlockKind, Span
 
@@ -19,10 +19,10 @@ RULE = re.compile(r"[ \t|:+=-]+\Z")
 
 _NOTE_OF_TABLE = re.compile(
     r"(?:NOTE|Notes?|Anmerkung(?:en)?|ANMERKUNG|Remarques?|REMARQUE|Notas?|NOTA)\b"
-    r"|(?:[a-zᵃᵇᶜᵈᵉᶠᵍʰ]|[¹²³⁰⁴-⁹]{1,2}|\*{1,3}|[†‡§])[)⁾]?\s+(?=\S)|\[\^?\w{1,3}\]"
+    rf"|(?:[a-z{RAISED_LETTERS}]|[{RAISED}]{{1,2}}|\*{{1,3}}|[†‡§])[)⁾]?\s+(?=\S)|\[\^?\w{{1,3}}\]"
 )
 """How a note of a table begins: by its label or its mark."""
-_RAISED = str.maketrans("abcdefgh", RAISED_LETTERS)
+_RAISED = str.maketrans(LETTERS, RAISED_LETTERS)
 _CITING = frozenset((*RAISED_LETTERS, "*", "**", "†", "‡"))
 """Marks that cells cite and lists can have; raised digits may be exponents."""
 _MOST_NOTES = 8

@@ -10,14 +10,14 @@ from knowledge_mcp.engine.changes.clauses import Clause, Edition
 from knowledge_mcp.engine.changes.inside.columns import ChangedColumns
 from knowledge_mcp.engine.changes.inside.counterparts import CounterpartFinder, as_parts
 from knowledge_mcp.engine.changes.inside.named import changed_definitions, changed_references
-from knowledge_mcp.engine.changes.inside.paired import CUT, edited, lone, obliges, turned
+from knowledge_mcp.engine.changes.inside.paired import edited, lone, obliges, turned
 from knowledge_mcp.engine.changes.inside.properties import changed_properties
 from knowledge_mcp.engine.changes.inside.standing import (
     demanded_alone,
     introduces,
     turned_clauses,
 )
-from knowledge_mcp.engine.changes.kinds import WEIGHTIEST_FIRST, ChangeType, TextChange
+from knowledge_mcp.engine.changes.kinds import CUT, WEIGHTIEST_FIRST, ChangeType, TextChange
 from knowledge_mcp.engine.changes.marking import (
     PrintedPlaces,
 )

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+CUT = " … "
+"""Separator of the pieces of a sentence that differ."""
+
 
 class ChangeType(StrEnum):
     """Kinds of change."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from knowledge_mcp.engine.changes.differences import ClauseChange
-from knowledge_mcp.engine.changes.inside.paired import CUT
 from knowledge_mcp.engine.changes.inside.standing import STANDINGS
-from knowledge_mcp.engine.changes.kinds import ChangeType
+from knowledge_mcp.engine.changes.kinds import CUT, ChangeType
 from knowledge_mcp.engine.changes.sentences import ALL_ALIKE, Weights, pair_sentences, sentences_of
 from knowledge_mcp.support.matching import BoundedMatcher
 

@@ -286,9 +286,10 @@ class ClauseFinder:
                 else:
                     self._open = [each for each in self._open if each[1] < heading.level]
             elif block.kind is BlockKind.PARAGRAPH:
-                is_plain = block.span.start in self._plain
-                clause = self._term(block) if is_plain else self._worded(block) or self._titled(block)
-                clause = clause or (None if is_plain else self._untitled(block))
+                if block.span.start in self._plain:
+                    clause = self._term(block)
+                else:
+                    clause = self._worded(block) or self._titled(block) or self._untitled(block)
                 if clause is not None:
                     if clause.key:
                         self._take(clause.key, clause.heading.level)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from knowledge_mcp.language.openings import explains_symbols
-from knowledge_mcp.language.printed import is_note_of_table, touching_mark
+from knowledge_mcp.language.printed import LETTERS, RAISED_LETTERS, is_note_of_table, touching_mark
 from knowledge_mcp.model.document import BlockKind, Reference, ReferenceKind, Span
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder, normalise_text
 
@@ -156,8 +156,8 @@ class RichText:
 
 _SUPERSCRIPT = str.maketrans("0123456789+-−–()", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻⁽⁾")
 _SUBSCRIPT = str.maketrans("0123456789+-−–()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₋₍₎")
-_NOTE_LETTERS = re.compile(r"[a-h](?:, ?[a-h]){0,5},?\)?")
-_RAISED_LETTERS = str.maketrans("abcdefgh)", "ᵃᵇᶜᵈᵉᶠᵍʰ⁾", " ")
+_NOTE_LETTERS = re.compile(rf"[{LETTERS}](?:, ?[{LETTERS}]){{0,5}},?\)?")
+_RAISED_LETTERS = str.maketrans(f"{LETTERS})", f"{RAISED_LETTERS}⁾", " ")
 _SCRIPTABLE = re.compile(r"[0-9+\-−–()]+")
 _TERM = r"\(?(?:\d{1,6}(?:[A-Z]{1,8}|[a-z])?|[A-Z]{1,8}|[a-z])\)?"
 _EXPONENT = re.compile(

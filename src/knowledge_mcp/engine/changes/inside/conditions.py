@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from knowledge_mcp.engine.changes.kinds import ChangeType, TextChange
+from knowledge_mcp.engine.changes.kinds import CUT, ChangeType, TextChange
 from knowledge_mcp.engine.changes.sentences import ALIKE, ALL_ALIKE, likeness
 from knowledge_mcp.engine.changes.wording import words_and_signs
 from knowledge_mcp.language.multilingual.recognition import is_function_word
@@ -18,7 +18,7 @@ from knowledge_mcp.language.requirements.conditions import (
 )
 
 NARROWED, WIDENED = "narrowed", "widened"
-_DENIALS = frozenset("not no never nicht kein keine keinen keiner keinem pas no".split())
+_DENIALS = frozenset("not no never nicht kein keine keinen keiner keinem pas".split())
 _WORD = re.compile(r"\w+")
 _SHORTEST_VERB = 4
 """Letters of a verb at the end of a sentence: "sein"."""
@@ -50,7 +50,7 @@ def changed_conditions(one: str, other: str) -> tuple[list[TextChange], str, str
     changes = [TextChange(ChangeType.CONDITION, was.text, now.text, one, other) for was, now in turned]
     if gone or come:
         way = _direction(gone, come, after if come else before)
-        was, now = (" … ".join(each.text for each in side) for side in (gone, come))
+        was, now = (CUT.join(each.text for each in side) for side in (gone, come))
         changes.append(TextChange(ChangeType.CONDITION, was, now, one, other, way))
     left, right = [*gone, *(was for was, _ in turned)], [*come, *(now for _, now in turned)]
     return changes, without_phrases(one, left), without_phrases(other, right)

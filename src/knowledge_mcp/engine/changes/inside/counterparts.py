@@ -9,8 +9,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from knowledge_mcp.engine.changes.aligning import ClauseLink
-from knowledge_mcp.engine.changes.inside.paired import CUT, obliges
-from knowledge_mcp.engine.changes.kinds import ChangeType, TextChange
+from knowledge_mcp.engine.changes.inside.paired import obliges
+from knowledge_mcp.engine.changes.kinds import CUT, ChangeType, TextChange
 from knowledge_mcp.engine.changes.marking import number_marks
 from knowledge_mcp.engine.changes.sentences import Weights
 from knowledge_mcp.engine.changes.wording import RARE, plain, stem_of, words_and_signs, words_of

@@ -10,7 +10,7 @@ from dataclasses import replace
 from knowledge_mcp.engine.changes.inside.columns import changed_figures
 from knowledge_mcp.engine.changes.inside.conditions import NARROWED, WIDENED, changed_conditions
 from knowledge_mcp.engine.changes.inside.standing import changed_standing, is_denied_otherwise
-from knowledge_mcp.engine.changes.kinds import ChangeType, TextChange
+from knowledge_mcp.engine.changes.kinds import CUT, ChangeType, TextChange
 from knowledge_mcp.engine.changes.marking import (
     FORCE_KEY,
     NUMBER_KEY,
@@ -154,8 +154,6 @@ def obliges(sentence: str, convention: Convention) -> bool:
 _COPULAS = frozenset("be is are betragen beträgt sein ist être est ser es".split())
 """Verbs that only join a limit to what it limits."""
 _KINDS = {FORCE_KEY: ChangeType.FORCE, NUMBER_KEY: ChangeType.NUMBER}
-CUT = " … "
-"""Separator of the pieces of a sentence that differ."""
 _DIGITS = re.compile(r"\d+")
 _CLAUSE_NUMBER = re.compile(r"(?<![\w.])[A-Z]?(?:\.?\d{1,3})(?:\.\d{1,3})*(?![\w]|\.\d)")
 
