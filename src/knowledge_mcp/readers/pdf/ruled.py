@@ -169,9 +169,7 @@ class Drawn:
 def drawn_of(graphics: VectorGraphics | None) -> Drawn:
     """Find grids and other drawings among the lines and shapes of a page."""
     drawn = Drawn()
-    if graphics is None or len(graphics.lines) < _LEAST_LINES:
-        if graphics is not None:
-            drawn.strokes = _strokes(graphics.shapes, [], [])
+    if graphics is None:
         return drawn
     if len(graphics.lines) > _MOST_LINES:
         drawn.crowded = True
@@ -179,6 +177,9 @@ def drawn_of(graphics: VectorGraphics | None) -> Drawn:
     lines, areas = _separate_edges(graphics)
     level, upright = _directions(lines)
     drawn.level, drawn.upright = level, upright
+    if len(graphics.lines) < _LEAST_LINES:
+        drawn.strokes = _strokes(graphics.shapes, [], [])
+        return drawn
     drawn.strokes = _strokes(graphics.shapes, level, upright)
     for rows, columns in _groups(level, upright, drawn):
         _cut(rows, columns, drawn)
