@@ -284,6 +284,19 @@ def test_a_cell_that_its_look_hides_is_empty_and_counted(hide: Callable[[Any], N
     assert document.hidden == ((reason.value, LETTERS),)
 
 
+def test_white_words_on_a_gradient_are_read() -> None:
+    def fill(made: Any) -> None:
+        from openpyxl.styles import GradientFill
+
+        sheet = _grid(made)
+        _white(sheet)
+        sheet["C2"].fill = GradientFill(stop=("FF000080", "FF4040FF"))
+
+    document = read(workbook(fill), "prices.xlsx")
+    assert "| tea | 2.5 | hot |" in document.text
+    assert not document.hidden
+
+
 def test_hidden_rows_and_columns_are_left_out_and_reported_with_the_sheet() -> None:
     def fill(made: Any) -> None:
         sheet = _grid(made)

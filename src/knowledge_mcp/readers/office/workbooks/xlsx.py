@@ -273,8 +273,9 @@ def _look_of(cell: Any, theme: bytes | None) -> SheetLook:
     if font is None:
         return SheetLook()
     scheme = {name.decode(): text.decode() for name, text in _SCHEME.findall((theme or b"")[:20_000])}
-    ground = WHITE if fill is None or fill.patternType is None else ""
-    if fill is not None and fill.patternType == "solid":
+    pattern = None if fill is None else getattr(fill, "patternType", "")  # a gradient has none
+    ground = WHITE if pattern is None else ""
+    if pattern == "solid":
         ground = _colour(fill.fgColor, scheme)
     if font.strike:
         return SheetLook(HiddenReason.STRUCK)
