@@ -94,6 +94,9 @@ def test_items_below_a_labelled_lead_in_bear_its_label() -> None:
          "| PM3 | The oil is kept in a tank | low |", ["PM1", "PM2", "PM3"]),
         ("| No. | Text |\n| --- | --- |\n| Section 2 | The pump shall stop. |", [None]),
         ("| Part | Rule |\n| --- | --- |\n| V2 | The valve shall close. |", [None]),
+        ("| Outcome | Rule |\n| --- | --- |\n| PU.RN-01: Pumps run. | PU.RN-01.1: A pump shall run. It must hum. |",
+         ["PU.RN-01.1", "PU.RN-01.1"]),
+        ("| Req. ID | Text |\n| --- | --- |\n| A-4 | B-7: The pump shall stop. |", ["A-4"]),
     ],
 )  # fmt: skip
 def test_rows_bear_the_identifier_of_their_column_or_cell(table: str, identifiers: list[str | None]) -> None:

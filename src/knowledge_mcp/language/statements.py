@@ -280,16 +280,19 @@ class _Finder:
             label = label or self.labels.opening(words.strip()) or cell_label(name, words, column == 0, self.labels)
             if identifier is None and len(cell) < 40:
                 identifier = heading_identifier(words)
-        identifier = label or identifier
         convention = self.convention if label is None else self._labelled
         found = False
         own = _own_cells(cells, header)
         for cell in own:
+            opened = None
             for span in sentence_spans(self.text, cell.start, own_end(self.text, cell.start, cell.end)):
-                force = force_of(span.of(self.text), convention)
+                words = span.of(self.text)
+                opened = requirement_identifier(words) or opened
+                force = force_of(words, convention)
                 if force is not None and not self._is_exempt(span):
                     found = True
-                    self._add(span, force.modality, force.negated, block.section, identifier, None)
+                    own_id = label or opened or identifier
+                    self._add(span, force.modality, force.negated, block.section, own_id, None)
         if label is not None:
             if not found and label not in self._seen and self.labels.knows(label):
                 self._take_labelled(block, own, label)
