@@ -92,6 +92,9 @@ def test_items_below_a_labelled_lead_in_bear_its_label() -> None:
          ["PM1", "PM2", "PM3"]),
         ("| No. | Text | Risk |\n| --- | --- | --- |\n| PM1 | It shall stop. | low |\n| PM2 | It must hum. | high |\n"
          "| PM3 | The oil is kept in a tank | low |", ["PM1", "PM2", "PM3"]),
+        ("| Control ID | Text | Test ID |\n| --- | --- | --- |\n| 4.1 | The pump shall stop. | 7 |", ["4.1"]),
+        ("| ref_id | Text |\n| --- | --- |\n| op.pl.2 | The pump shall stop. |", ["op.pl.2"]),
+        ("| Text | Test ID |\n| --- | --- |\n| The pump shall stop. | 7 |", [None]),
         ("| No. | Text |\n| --- | --- |\n| Section 2 | The pump shall stop. |", [None]),
         ("| Part | Rule |\n| --- | --- |\n| V2 | The valve shall close. |", [None]),
         ("| Outcome | Rule |\n| --- | --- |\n| PU.RN-01: Pumps run. | PU.RN-01.1: A pump shall run. It must hum. |",

@@ -144,13 +144,17 @@ def test_headings_that_are_titles_are_no_requirements() -> None:
 
 
 def test_rows_with_an_identifier_or_a_story_are_taken_by_their_columns() -> None:
-    table = "| No. | Requirement | Source |\n| --- | --- | --- |\n| 4.1 | The clerk scans labels. | Guild of clerks |"
+    table = (
+        "| No. | Requirement | Source |\n| --- | --- | --- |\n| 4 | Duties of all clerks |\n"
+        "| 4.1 | The clerk scans labels. | Guild of clerks |\n| 4.2 | The clerk counts boxes. |"
+    )
     stories = (
         "| ID | As a | I want | so that |\n| --- | --- | --- | --- |\n| U1 | clerk | to scan labels | they are known |"
     )
     found = _weak(_heading("Requirements"), Part(BlockKind.TABLE, table), Part(BlockKind.TABLE, stories))
     assert found == [
         ("4.1", "The clerk scans labels."),
+        ("4.2", "The clerk counts boxes."),
         ("U1", "As a clerk, I want to scan labels, so that they are known"),
     ]
     assert _weak(_heading("History"), Part(BlockKind.TABLE, table)) == []

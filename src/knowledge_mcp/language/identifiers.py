@@ -175,9 +175,12 @@ _ASIDE_HEADER = re.compile(
     re.IGNORECASE,
 )
 _ID_HEADER = re.compile(
-    r"(?:requirements?|reqs?\.?|spec(?:ification)?)?\s*(?:ids?|identifier|number|no\.?|nr\.?|#|key|tag|label)",
+    r"(?!(?:parent|source|related|linked|trace|test|verification|hazard|risk)\b)(?:\w{1,20}[\s_.-]){0,2}(?:ids?|identifiers?)#?"
+    r"|(?:(?:requirements?|reqs?\.?|spec(?:ification)?|controls?|rule|clause|condition|item|measure|ref\.?|lfd\.?)[\s_]?)?"
+    r"(?:ids?|numbers?|no\.?|nr\.?|n[°º]|\#|key|tag|label)",
     re.IGNORECASE,
 )
+"""A head above the rows' own identifiers, and not those of other things; of these, "Test ID" and "Parent ID"."""
 _PROPERTY = re.compile(
     r"[-*•\s]*[*_]*(?:requirement\s+)?(?:id|identifier|req(?:uirement)?\.?\s*(?:no\.?|number|#)|tag)[*_]*\s*[:=][*_]*\s*"
     r"[*_`\[(]{0,3}(?P<id>[A-Za-z][A-Za-z]{0,11}(?:[-_.][A-Za-z0-9]{1,16}){0,6}[-_. ]?\d[\w.()/-]{0,20}?)[*_`\])]{0,3}",

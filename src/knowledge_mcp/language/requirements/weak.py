@@ -92,6 +92,8 @@ _TEXT_HEAD = re.compile(
     r"|specification)\b.{0,20}",
     re.IGNORECASE,
 )
+_GROUP = 2
+"""Cells of a row that only names a group of rows: its number and its title."""
 _STORY_HEAD = re.compile(r"(?:as\s+an?|I\s+want|so\s+that)\b", re.IGNORECASE)
 
 
@@ -283,10 +285,11 @@ class _Weak:
         stories = [column for column, head in enumerate(heads) if _STORY_HEAD.match(head)]
         own = next((column for column, head in enumerate(heads) if _ID_HEAD.fullmatch(head)), None)
         text_column = next((c for c, head in enumerate(heads) if c != own and _TEXT_HEAD.fullmatch(head)), None)
+        fewest = 1 + max(own or 0, text_column or 0, *stories)
         for number, line in enumerate(check_each(lines)):
             cells = row_cells(start, line)
             start += len(line) + 1
-            if number == 0 or not line.strip(" |:-") or len(cells) != len(heads):
+            if number == 0 or not line.strip(" |:-") or not fewest <= len(cells) <= len(heads):
                 continue
             identifier = None if own is None else _plain(cells[own].of(self.text)) or None
             if len(stories) > 1:
@@ -296,6 +299,9 @@ class _Weak:
                     self._add(span, block.section, identifier, ", ".join(parts))
             elif identifier is not None and text_column is not None:
                 span = cells[text_column].trimmed(self.text)
+                filled = sum(each.of(self.text).strip() != "" for each in cells)
+                if filled <= _GROUP < len(heads) and not span.of(self.text).endswith((".", ";", ":")):
+                    continue  # the title of the rows below
                 if not self._within(Span(cells[0].start, cells[-1].end)) and _has_substance(span.of(self.text)):
                     self._add(span, block.section, identifier)
 
