@@ -160,6 +160,23 @@ def test_rows_with_an_identifier_or_a_story_are_taken_by_their_columns() -> None
     assert _weak(_heading("History"), Part(BlockKind.TABLE, table)) == []
 
 
+@pytest.mark.parametrize(
+    ("head", "opening", "counted"),
+    [
+        ("# | Description | Level", "Verify that", 3),
+        ("Nr. | Beschreibung | Stufe", "Prüfen Sie, dass", 3),
+        ("ID | Description | Expected result", "Verify that", 0),
+        ("# | Description | Level", "It is known that", 0),
+    ],
+)
+def test_rows_that_say_what_to_verify_are_requirements_below_any_heading(head: str, opening: str, counted: int) -> None:
+    rows = "".join(f"| 1.{number} | {opening} pump {number} can stop. | 2 |\n" for number in (1, 2, 3))
+    table = f"| {head} |\n| --- | --- | --- |\n{rows}| 1.4 | Withdrawn, see number three. | 2 |"
+    found = _found(_heading("Pumps of the yard", number="1"), Part(BlockKind.TABLE, table))
+    demands = [each for each in found if each.modality is Modality.REQUIREMENT]
+    assert [each.identifier for each in demands] == ["1.1", "1.2", "1.3"][:counted]
+
+
 def test_identifiers_within_one_paragraph_part_it() -> None:
     found = _weak(_heading("Requirements"), _text("FR-1 The clerk scans. A copy is kept. FR-2 The driver sees a list."))
     assert found == [("FR-1", "FR-1 The clerk scans. A copy is kept."), ("FR-2", "FR-2 The driver sees a list.")]

@@ -89,9 +89,18 @@ _ID_HEAD = re.compile(
 )
 _TEXT_HEAD = re.compile(
     r"(?:.{0,30}\b)?(?:requirements?|description|text|statement|story|action|step|shall"
-    r"|specification)\b.{0,20}",
+    r"|specification|beschreibung|anforderung|exigence|descripción|requisito|descrizione)\b.{0,20}",
     re.IGNORECASE,
 )
+_VERIFIES = re.compile(
+    r"(?:verify|ensure|check|confirm|(?:über)?prüfen|stellen\s+sie\s+sicher|vérifi(?:ez|er)|assurez|verifi(?:que|car|care|chi)"
+    r"|asegur(?:e|ar))\b",
+    re.IGNORECASE,
+)
+_RESULT_HEAD = re.compile(r".{0,30}\b(?:expected|results?|pass(?:ed)?|precondition|tester)\b", re.IGNORECASE)
+"""A column of test cases, which verify requirements and are none."""
+_FEWEST_CHECKS, _SHARE_OF_CHECKS = 3, 0.75
+"""Rows, and their share of a table, that say what to verify where the table lists requirements."""
 _GROUP = 2
 """Cells of a row that only names a group of rows: its number and its title."""
 _STORY_HEAD = re.compile(r"(?:as\s+an?|I\s+want|so\s+that)\b", re.IGNORECASE)
@@ -102,7 +111,8 @@ def with_weak(
 ) -> list[Statement]:
     """Add the weak requirements: text below a heading that announces requirements.
 
-    Numbered items and paragraphs, steps of use cases, user stories, and table rows with identifiers are added, each
+    Numbered items and paragraphs, steps of use cases, user stories, and table rows with identifiers are added, and
+    anywhere the rows with identifiers of a table whose rows say what to verify ("Verify that …"), each
     with its whole text, the items below it, and its number as identifier. Text with a word of force keeps its force;
     "can" alone does not count there. An item whose first sentence has no force but a later one has is one requirement
     with both. If most of the text below such a heading has words of force, its other items are not requirements, unless
@@ -172,6 +182,8 @@ class _Weak:
                 return
         place = self._label[1] if self._label is not None else self._places[block.section]
         if place is _Place.CLOSED:
+            if block.kind is BlockKind.TABLE and not self.facts.is_informative(block.section):
+                self._take_table(block, verifying=True)
             return
         self._worded[self._roots[block.section]] += sum(
             self.kept[each].modality is Modality.REQUIREMENT for each in self._within(block.span)
@@ -277,15 +289,23 @@ class _Weak:
             stop = block.span.end
         return stop
 
-    def _take_table(self, block: Block) -> None:
-        """Process the rows without words of force, by their identifier and the column with the text."""
+    def _take_table(self, block: Block, *, verifying: bool = False) -> None:
+        """Process the rows without words of force, by their identifier and the column with the text.
+
+        Args:
+            block: the table.
+            verifying: whether only rows count that say what to verify, if most rows do.
+        """
         start = block.span.start
         lines = block.span.of(self.text).split("\n")
         heads = [_plain(cell.of(lines[0])) for cell in row_cells(0, lines[0])]
         stories = [column for column, head in enumerate(heads) if _STORY_HEAD.match(head)]
         own = next((column for column, head in enumerate(heads) if _ID_HEAD.fullmatch(head)), None)
         text_column = next((c for c, head in enumerate(heads) if c != own and _TEXT_HEAD.fullmatch(head)), None)
+        if verifying and (own is None or text_column is None or any(map(_RESULT_HEAD.match, heads))):
+            return
         fewest = 1 + max(own or 0, text_column or 0, *stories)
+        told: list[tuple[Span, str, Span]] = []
         for number, line in enumerate(check_each(lines)):
             cells = row_cells(start, line)
             start += len(line) + 1
@@ -302,8 +322,17 @@ class _Weak:
                 filled = sum(each.of(self.text).strip() != "" for each in cells)
                 if filled <= _GROUP < len(heads) and not span.of(self.text).endswith((".", ";", ":")):
                     continue  # the title of the rows below
-                if not self._within(Span(cells[0].start, cells[-1].end)) and _has_substance(span.of(self.text)):
-                    self._add(span, block.section, identifier)
+                if _has_substance(span.of(self.text)):
+                    told.append((span, identifier, Span(cells[0].start, cells[-1].end)))
+        if verifying:
+            checks = [each for each in told if _VERIFIES.match(each[0].of(self.text))]
+            told = checks if len(checks) >= max(_FEWEST_CHECKS, _SHARE_OF_CHECKS * len(told)) else []
+        for span, identifier, row in told:
+            inside = self._within(row)
+            if all(self.kept[each].modality is Modality.POSSIBILITY for each in inside):
+                for each in inside:
+                    del self.kept[each]
+                self._add(span, block.section, identifier)
 
     def _within(self, span: Span) -> list[Span]:
         """List the statements that start in a span."""
