@@ -97,6 +97,11 @@ def test_notes_examples_and_the_source_of_an_entry_are_distinguished_from_its_wo
 
 
 @pytest.mark.requirement("A-REQ-INGEST-003")
+def test_an_identifier_above_an_entry_is_not_its_term() -> None:
+    (entry,) = _found(_TERMS, _heading("DEF-MAS-01"), _text("Handle: any use of a thing."))
+    assert (entry.term, entry.text) == ("Handle", "any use of a thing.")
+
+
 def test_an_entry_whose_number_stands_alone_takes_its_term_from_the_next_line() -> None:
     by_section = _found(_TERMS, _heading("", "3.1.4", 3), _text("widget\nthing that has no other name"))
     by_text = _found(_TERMS, _text("3.1.4\nwidget\nthing that has no other name"))

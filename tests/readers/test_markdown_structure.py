@@ -206,6 +206,15 @@ def test_quotes_alerts_notes_and_footnotes_are_distinguished() -> None:
     assert document.references[0].span.of(document.text) == "stove"
 
 
+def test_a_quotation_that_is_all_a_section_says_is_its_text() -> None:
+    document = read(
+        "# Rules\n\n> A motto.\n\n## R-1\n\n> Pumps MUST stop.\n>\n> Note: all.\n\n---\n\n## R-2\n\nSaid:\n\n> Stop!"
+    )
+    assert [kind for kind, _ in kinds(document)] == [
+        *("heading", "quote", "heading", "paragraph", "note", "heading", "paragraph", "quote")
+    ]
+
+
 def test_a_definition_list_becomes_terms_with_their_definitions() -> None:
     assert read("gust\n: highest wind\n\nflag:\n: a code\n").text == "gust: highest wind\n\nflag: a code"
 

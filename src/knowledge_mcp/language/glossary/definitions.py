@@ -22,6 +22,7 @@ from knowledge_mcp.language.glossary.entries import (
     without_pointers,
 )
 from knowledge_mcp.language.glossary.terms import entry_number, looks_like_sentence, read_entry
+from knowledge_mcp.language.identifiers import heading_identifier
 from knowledge_mcp.language.openings import opening_of
 from knowledge_mcp.language.sentences import cell_texts, sentence_spans
 from knowledge_mcp.model.chunk import Definition
@@ -193,7 +194,7 @@ class _Finder:
             return None
         inline = ": " in node.title and (not body or body[0].kind in _NOTES)
         is_prose = body and body[0].kind in _PROSE and not _ELSEWHERE.match(body[0].span.of(self.text))
-        if not (inline or is_prose) or self._hold_entries(body):
+        if not (inline or is_prose) or self._hold_entries(node.title, body):
             return None
         begin, end = node.heading.start, max(node.heading.end, body[-1].span.end if body else 0)
         printed = entry_number(node.heading.of(self.text))
@@ -221,10 +222,11 @@ class _Finder:
         notes = [text for kind, text in behind if kind in _NOTES or is_origin(text)]
         return with_notes(make_definition(title, words, Span(begin, end), number), notes)
 
-    def _hold_entries(self, body: Sequence[Block]) -> bool:
-        """Return whether each of several paragraphs is an entry, so that the heading above names their subject."""
+    def _hold_entries(self, title: str, body: Sequence[Block]) -> bool:
+        """Return whether a heading is no term: several entries are below it, or it is an identifier and one is."""
         paragraphs = [block for block in body if block.kind is BlockKind.PARAGRAPH]
-        return len(paragraphs) > 1 and all(self._entry(block, block.span.end) is not None for block in paragraphs)
+        fewest = 1 if heading_identifier(title) == title else 2
+        return len(paragraphs) >= fewest and all(self._entry(block, block.span.end) is not None for block in paragraphs)
 
     def _printed_entry(self, number: str, body: Sequence[Block], begin: int, first: str = "") -> Definition | None:
         """Read the blocks below an entry's number, or below its number and first term, as terms clauses print them."""

@@ -362,6 +362,7 @@ class DocumentBuilder:
         text = "".join(self._parts)
         finder = ClauseFinder(text, self._leads, self._plain, commented=self._commented)
         self._blocks, self._headings = finder.settled(self._blocks, self._headings)
+        self._blocks = _without_set_off(self._blocks, self._headings)
         sections = self._sections(text)
         name = " ".join(normalise_text(title).split())
         name = subject_of(text) if not name or is_one_clause(name, sections) else name
@@ -456,6 +457,21 @@ class DocumentBuilder:
                 stops[open_.pop()] = heading.span.start - 2
             open_.append(index)
         return stops
+
+
+_BESIDE = frozenset({BlockKind.HEADING, BlockKind.QUOTE, BlockKind.NOTE, BlockKind.EXAMPLE})
+
+
+def _without_set_off(blocks: list[Block], headings: Sequence[HeadingDraft]) -> list[Block]:
+    """Make quotations paragraphs where nothing else is said below a heading: they are the section's own text."""
+    said = {block.section for block in blocks if block.kind not in _BESIDE} | {None}
+    said.update(at for at, (one, below) in enumerate(itertools.pairwise(headings)) if below.level > one.level)
+    return [
+        replace(block, kind=BlockKind.PARAGRAPH)
+        if block.kind is BlockKind.QUOTE and block.section not in said
+        else block
+        for block in blocks
+    ]
 
 
 def _normalise_with_breaks(text: str, breaks: Sequence[int], hidden: Counter[str]) -> tuple[str, list[int]]:
