@@ -122,6 +122,17 @@ def test_a_tag_behind_the_last_sentence_names_its_paragraph() -> None:
     assert [s.identifier for s in found] == ["REQ-5", "REQ-5", None]
 
 
+@pytest.mark.parametrize(("deepest", "named"), [(2, "M-24-15"), (3, None)])
+def test_an_identifier_above_the_whole_document_is_not_that_of_its_requirements(
+    deepest: int, named: str | None
+) -> None:
+    heads = [Part(BlockKind.HEADING, text, level) for text, level in (("Paths", 2), ("Agencies", deepest))]
+    (found,) = _found(
+        Part(BlockKind.HEADING, "M-24-15 Pumps", 1), *heads, Part(BlockKind.PARAGRAPH, "The pump shall stop.")
+    )
+    assert found.identifier == named
+
+
 def test_headings_of_one_family_name_what_stands_below_them() -> None:
     parts: list[Part] = []
     for number in range(1, 4):

@@ -31,7 +31,7 @@ from knowledge_mcp.language.openings import commentary_label
 from knowledge_mcp.language.requirements.weak import with_weak
 from knowledge_mcp.language.sentences import LEADS, row_cells, sentence_spans
 from knowledge_mcp.model.chunk import Modality, Statement
-from knowledge_mcp.model.document import Block, BlockKind, Document, Span
+from knowledge_mcp.model.document import Block, BlockKind, Document, Section, Span
 from knowledge_mcp.support.checkpoints import check_each
 
 _EXEMPT = frozenset(
@@ -119,6 +119,8 @@ class _Finder:
         self._exempt = [] if convention.capitals else sorted(exempt)
         self._leads: list[_LeadIn] = []
         self._heading_ids: dict[int | None, str | None] = {None: None}
+        if _is_titled_whole(document.sections):
+            self._heading_ids[0] = None
         self._announced: str | None = None  # an identifier that is alone above its requirement
         self._below_label = False
 
@@ -329,6 +331,15 @@ class _Finder:
                 lead_in=lead.span if lead is not None else None,
             )
         )
+
+
+def _is_titled_whole(sections: Sequence[Section]) -> bool:
+    """Return whether the first heading is the document's title: all others are below it, and some below those.
+
+    An identifier there is the document's ("M-24-15"); a requirement in a file of its own has no parts of parts.
+    """
+    parents = {each.parent for each in sections[1:]}
+    return None not in parents and len(parents) > 1
 
 
 def _own_cells(cells: Sequence[Span], header: Sequence[str]) -> Sequence[Span]:
