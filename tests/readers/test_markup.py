@@ -281,6 +281,12 @@ def test_blocks_have_the_lines_on_which_their_words_stand(text: str, name: str, 
         (". first\n. second\n", ["1. first", "2. second"]),
         ("term::\n+\n--\nBody.\n--\n", ["term", "Body."]),
         ("At most 2^20^ of H~2~O, n&#8800;0, R&amp;D, x^n^.\n", ["At most 2²⁰ of H₂O, n≠0, R&D, x^n."]),
+        (
+            "== T {counter:t}\n\n{counter:r:4} of {r}, {counter:r}, {counter2:t}{t}\\{counter:t} {r:1}"
+            "\n\n== T {counter:t}\n",
+            ["T 1", "4 of 4, 5, 2{counter:t} {r:1}", "T 3"],
+        ),
+        (":appendix-caption: Annex\n\n[appendix]\n== Tests\n", ["Annex A Tests"]),
         ("Use `*a*` and *b* and _c_ and \\*d*.\n", ["Use *a* and b and c and *d*."]),
         (
             "The reg:mode[] register has bit:::[k], reg::[run] and x[3:0].\n",

@@ -73,7 +73,10 @@ def words_of_image(inside: str) -> tuple[str, str]:
     return named.get("alt", first), named.get("title", "")
 
 
-_ATTRIBUTE = re.compile(r"\\?\{(?P<name>\w[\w-]{0,60})\}")
+_NAME = r"\w[\w-]{0,60}"
+_ATTRIBUTE = re.compile(
+    rf"\\?\{{(?:(?P<name>{_NAME})|counter(?P<silent>2?):(?P<counter>{_NAME})(?::(?P<seed>\d{{1,9}}|[A-Za-z]))?)\}}"
+)
 _CHARACTERS = {
     "amp": "&", "lt": "<", "gt": ">", "nbsp": " ", "zwsp": "", "wj": "", "empty": "", "blank": "", "sp": " ",
     "apos": "'", "quot": '"', "lsquo": "‘", "rsquo": "’", "ldquo": "“", "rdquo": "”", "deg": "°", "plus": "+",
@@ -172,10 +175,22 @@ class Inline:
         return rich
 
     def _value(self, found: re.Match[str]) -> str:
-        name = found["name"].lower()
         if found.group().startswith("\\"):
             return found.group()[1:]
+        if found["counter"] is not None:
+            counted = self._count(found["counter"].lower(), found["seed"] or "1")
+            return "" if found["silent"] else counted
+        name = found["name"].lower()
         return self.attributes.get(name, _CHARACTERS.get(name, found.group()))
+
+    def _count(self, name: str, seed: str) -> str:
+        """Advance a counter, a number or a letter."""
+        last = self.attributes.get(name, "")
+        number = int(last) + 1 if last.isdecimal() and len(last) < 10 else 0  # longer than any seed
+        self.attributes[name] = (
+            str(number) if number else chr(ord(last) + 1) if re.fullmatch("[A-Za-z]", last) else seed
+        )
+        return self.attributes[name]
 
     def _link(self, rich: RichText, found: re.Match[str]) -> None:
         start = len(rich)

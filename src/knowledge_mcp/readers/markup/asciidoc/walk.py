@@ -106,6 +106,7 @@ class _Walk:
         self._appendix = 0
         self._captions: Counter[str] = Counter()
         self._inline.titles = dict(self._titles())
+        self._inline.attributes.clear()  # counters of titles
 
     def pieces(self) -> Iterator[Piece]:
         """Write the whole file."""
@@ -238,7 +239,8 @@ class _Walk:
         if style == "appendix":
             self._appendix += 1
             self._counters = [-self._appendix]
-            return f"Appendix {chr(64 + min(self._appendix, 26))}"
+            caption = self._inline.attributes.get("appendix-caption", "Appendix")
+            return f"{caption} {chr(64 + min(self._appendix, 26))}".strip()
         is_numbered = "sectnums" in self._inline.attributes or "numbered" in self._inline.attributes
         deepest = self._inline.attributes.get("sectnumlevels", "3")
         if not is_numbered or not 1 <= level <= (int(deepest) if deepest.isdecimal() and len(deepest) < 3 else 3):
