@@ -50,6 +50,10 @@ LFT 3 - The keys are kept in the lobby.
 | Id | Text |
 | --- | --- |
 | LFT 10 | The lift shall be grey. |
+
+| Requirement 1 | /req/lift/colour |
+| --- | --- |
+| A | The roof shall be black. |
 """
 
 
@@ -73,6 +77,7 @@ def _asked(world: World, topic: str, limit: int = 10) -> tuple[RequirementHit, .
         ("[LIFT-7]", "LIFT-7"),
         ("AC-2(3)", "AC-2(3)"),
         ("LFT01", "LFT 1"),
+        ("/req/lift/colour", "/req/lift/colour"),
         ("LFT 10", "LFT 10"),
         ("What does LFT 2 say?", "LFT 2"),
         ("LFT 3", "LFT 3"),

@@ -95,6 +95,9 @@ def test_items_below_a_labelled_lead_in_bear_its_label() -> None:
         ("| Control ID | Text | Test ID |\n| --- | --- | --- |\n| 4.1 | The pump shall stop. | 7 |", ["4.1"]),
         ("| ref_id | Text |\n| --- | --- |\n| op.pl.2 | The pump shall stop. |", ["op.pl.2"]),
         ("| Text | Test ID |\n| --- | --- |\n| The pump shall stop. | 7 |", [None]),
+        ("| **Requirement 1** | /req/yard/stop |\n| --- | --- |\n| A | The pump shall stop. |\n| B | It must hum. |\n"
+         "| Permission 2 | /per/yard |\n| A | It may rest. |\n| Requirement 3 | Oil |\n| A | It shall be kept. |",
+         ["/req/yard/stop", "/req/yard/stop", "/per/yard", "Requirement 3"]),
         ("| No. | Text |\n| --- | --- |\n| Section 2 | The pump shall stop. |", [None]),
         ("| Part | Rule |\n| --- | --- |\n| V2 | The valve shall close. |", [None]),
         ("| Outcome | Rule |\n| --- | --- |\n| PU.RN-01: Pumps run. | PU.RN-01.1: A pump shall run. It must hum. |",

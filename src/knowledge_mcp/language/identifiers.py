@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from knowledge_mcp.language.force import Convention, force_of
@@ -181,6 +181,7 @@ _ID_HEADER = re.compile(
     re.IGNORECASE,
 )
 """A head above the rows' own identifiers, and not those of other things; of these, "Test ID" and "Parent ID"."""
+_CARD = re.compile(r"(?:Requirement|Recommendation|Permission|Anforderung|Exigence|Requisito)\s\d{1,4}[a-z]?")
 _PROPERTY = re.compile(
     r"[-*•\s]*[*_]*(?:requirement\s+)?(?:id|identifier|req(?:uirement)?\.?\s*(?:no\.?|number|#)|tag)[*_]*\s*[:=][*_]*\s*"
     r"[*_`\[(]{0,3}(?P<id>[A-Za-z][A-Za-z]{0,11}(?:[-_.][A-Za-z0-9]{1,16}){0,6}[-_. ]?\d[\w.()/-]{0,20}?)[*_`\])]{0,3}",
@@ -301,6 +302,17 @@ def cell_label(header: str, cell: str, first: bool, labels: Labels) -> str | Non
         return None if _PLACE.match(words) else words
     match = _LABEL.fullmatch(words)
     return words if first and match is not None and labels.knows(words) else None
+
+
+def card_identifier(cells: Sequence[str]) -> str | None:
+    """Read the first cells of a row that opens the card of a requirement: "Requirement 5", "Requirement 5 | /req/stop".
+
+    Return its name in the second cell, if that is one word, otherwise the first cell; None if no card begins.
+    """
+    first, *others = (cell.strip(" *_`") for cell in cells)
+    if _CARD.fullmatch(first) is None:
+        return None
+    return next((name for name in others if re.fullmatch(r"\S*[-_./]\S*\w", name)), first)
 
 
 def stated_identifier(words: str) -> str | None:

@@ -15,6 +15,7 @@ from knowledge_mcp.language.clauses import SectionFacts, SectionRole
 from knowledge_mcp.language.force import RANK, Convention, Force, detect_convention, force_of
 from knowledge_mcp.language.identifiers import (
     Labels,
+    card_identifier,
     cell_label,
     detect_labels,
     heading_identifier,
@@ -268,13 +269,15 @@ class _Finder:
         start = block.span.start
         lines = block.span.of(self.text).split("\n")
         header = [cell.of(lines[0]) for cell in row_cells(0, lines[0])]
+        card: str | None = None
         for row_number, line in enumerate(check_each(lines)):
+            cells = row_cells(start, line)
+            card = card_identifier([cell.of(self.text) for cell in cells[:2]]) or card
             if line.strip(" |:-") and (row_number > 0 or force_of(line, self.convention) is not None):
-                self._take_row(block, start, line, header)
+                self._take_row(block, cells, header, card)
             start += len(line) + 1
 
-    def _take_row(self, block: Block, start: int, line: str, header: Sequence[str]) -> None:
-        cells = row_cells(start, line)
+    def _take_row(self, block: Block, cells: Sequence[Span], header: Sequence[str], card: str | None) -> None:
         identifier, label = None, None
         for column, cell in enumerate(cells):
             words = cell.of(self.text)
@@ -293,7 +296,7 @@ class _Finder:
                 force = force_of(words, convention)
                 if force is not None and not self._is_exempt(span):
                     found = True
-                    own_id = label or opened or identifier
+                    own_id = label or opened or identifier or card
                     self._add(span, force.modality, force.negated, block.section, own_id, None)
         if label is not None:
             if not found and label not in self._seen and self.labels.knows(label):
