@@ -299,9 +299,10 @@ def test_properties_become_title_metadata_id_and_type() -> None:
     assert "revision" not in metadata, "Word counts there how often it saved the file; it is no edition"
 
 
-def test_a_made_up_title_property_gives_way_to_the_title_paragraph() -> None:
+@pytest.mark.parametrize("made", ["Document1", "FORM_TITLE"])
+def test_a_made_up_title_property_gives_way_to_the_title_paragraph(made: str) -> None:
     title = style("Ti", "Title")
-    document = read_docx(p("Real title", "Ti") + p("x"), styles=title, docProps__core=CORE.format("Document1"))
+    document = read_docx(p("Real title", "Ti") + p("x"), styles=title, docProps__core=CORE.format(made))
     assert document.title == "Real title"
     assert read_docx(p("x")).title == "sample"
 

@@ -181,7 +181,8 @@ _CORE = {  # without "revision", which is how often Word saved the file
 _MAX_VALUE = 2_000
 _MAX_PROPERTIES = 200
 _NO_TITLE = re.compile(
-    r"(?:microsoft word - .*|document ?\d*|untitled.*|.*\.(?:docx?|dotx?|odt|rtf)|word document|template|title)",
+    r"(?:microsoft word - .*|document ?\d*|untitled.*|.*\.(?:docx?|dotx?|odt|rtf)|word document|template|title"
+    r"|\S*_\S*)",  # the name of a field or file
     re.IGNORECASE,
 )
 
