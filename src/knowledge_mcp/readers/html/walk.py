@@ -49,6 +49,7 @@ _HIDDEN = frozenset({"script", "style", "template", "noscript", "head"})
 _EMPHASIS = frozenset({"b", "strong", "u", "i", "em"})
 _LISTS = frozenset({"ul", "ol", "menu", "dir"})
 _HEADING = re.compile(r"h[1-6]")
+_MARKER_ALONE = re.compile(r"\(?(?:\d{1,3}|[a-zA-Z]{1,2}|[ivx]{1,5})[.)]")
 _NUMBER = re.compile(r"(?:[A-Z]{0,2}\d[\d.]{0,9}[A-Za-z]{0,2}[.)]?)?(?: ?\([A-Za-z\d]{1,5}\)){0,4} ?")
 _LONGEST_NUMBER = 20
 _ENTITY = re.compile(r"&([A-Za-z][A-Za-z0-9]{1,31});")
@@ -184,6 +185,7 @@ class _Walk:
         self._number = ""
         self._caption = 0
         self._note = ""
+        self._beside: RichText | None = None  # a marker alone, whose text follows
         self._quotes: list[int] = []  # for each open quote, the number of lists around it
         self._terms: list[Piece] = []
         self._above: list[Piece] = []
@@ -266,6 +268,8 @@ class _Walk:
         """Close whatever is still open."""
         self.flush()
         self._flush_terms()
+        if self._beside is not None:
+            self._paragraph(RichText())
 
     def flush(self) -> None:
         """Close the open block."""
@@ -302,10 +306,24 @@ class _Walk:
             kind = BlockKind.FOOTNOTE if marker.startswith(NOTE_MARK) else BlockKind.LIST_ITEM
             self._put(rich_piece(kind, rich, marker=marker, depth=len(self._lists) - 1))
         else:
-            self._put(rich_piece(BlockKind.PARAGRAPH, rich))
+            self._paragraph(rich)
+
+    def _paragraph(self, rich: RichText) -> None:
+        """Emit a paragraph; a marker alone begins the next one, which a grid shows beside it."""
+        beside, self._beside = self._beside, None
+        if beside is not None:
+            beside.add(" ")
+            beside.extend(rich)
+            rich = beside
+        elif _MARKER_ALONE.fullmatch(rich.text.strip()):
+            self._beside = rich
+            return
+        self._put(rich_piece(BlockKind.PARAGRAPH, rich))
 
     def _put(self, written: Piece) -> None:
         """Emit a piece with its lines and the names of its elements and of empty ones directly before it."""
+        beside, self._beside = self._beside, None
+        self._out.extend([rich_piece(BlockKind.PARAGRAPH, beside)] if beside is not None else [])
         names, self._names = self._names, []
         lines = self._lines.take()
         self._out.append(with_anchors(at_lines(written, *lines) if lines is not None else written, names))
