@@ -205,6 +205,20 @@ def test_no_statement_begins_in_an_exempt_span() -> None:
     assert [s.text for s in find_statements(document, exempt=[Span(0, 34)])] == ["The clerk shall keep it."]
 
 
+@pytest.mark.parametrize(
+    ("opening", "formula", "stated"),
+    [
+        ("Whereas:", _text("HAVE ADOPTED THIS REGULATION:"), 1),
+        ("in Erwägung nachstehender Gründe:", _heading("Pumpen", "1"), 1),
+        ("Whereas:", _text("The rest is kept."), 2),
+        ("Before this, whereas:", _text("HAVE ADOPTED THIS REGULATION:"), 2),
+    ],
+)
+def test_the_reasons_of_an_act_state_nothing_up_to_its_first_article(opening: str, formula: Part, stated: int) -> None:
+    found = _found(_text(opening), _text("(1) Pumps must be safe."), formula, _text("The pump shall stop."))
+    assert len(found) == stated
+
+
 def test_capitals_have_force_in_introductions_and_definitions_too() -> None:
     parts = [
         _heading("Introduction"),

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from knowledge_mcp.language.openings import ANNEX_WORDS, FORCE_IN_BRACKETS, obliges
-from knowledge_mcp.model.document import Document, Section
+from knowledge_mcp.model.document import BlockKind, Document, Section, Span
+from knowledge_mcp.support.checkpoints import check_each
 
 
 class SectionRole(StrEnum):
@@ -282,3 +283,26 @@ def informative_mark(paragraph: str, number: str | None) -> InformativeMark | No
         return None  # a disclaimer about a whole document
     word = next(filter(None, (found["word"], found["german"], found["french"], found["spanish"])), "annex")
     return InformativeMark(found["no"] is not None, is_of_annex=_ANNEX.match(word) is not None)
+
+
+_WHEREAS = re.compile(
+    r"(?:whereas|in Erwägung nachstehender Gründe|considérant ce qui suit"
+    r"|considerando (?:lo siguiente|quanto segue|o seguinte)|overwegende hetgeen volgt|av följande skäl|ud fra følgende betragtninger)\s?[:,]",
+    re.IGNORECASE,
+)
+_LONGEST_FORMULA = 120
+"""Maximum characters of the words between the recitals and the articles: "HAVE ADOPTED THIS REGULATION:"."""
+
+
+def recitals(document: Document) -> list[Span]:
+    """Return where an act gives its reasons, which bind nobody: "Whereas:" to a formula in capitals."""
+    found: list[Span] = []
+    start: int | None = None
+    for block in check_each(document.blocks):
+        words = block.span.of(document.text).strip() if len(block.span) <= _LONGEST_FORMULA else ""
+        if start is None:
+            start = block.span.end if _WHEREAS.fullmatch(words) else None
+        elif block.kind is BlockKind.HEADING or (words.isupper() and words.endswith(":")):
+            found.append(Span(start, block.span.start))
+            start = None
+    return found

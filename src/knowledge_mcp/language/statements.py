@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from knowledge_mcp.language.clauses import SectionFacts, SectionRole
+from knowledge_mcp.language.clauses import SectionFacts, SectionRole, recitals
 from knowledge_mcp.language.force import RANK, Convention, Force, detect_convention, force_of
 from knowledge_mcp.language.identifiers import (
     Labels,
@@ -88,7 +88,7 @@ def find_statements(
       then that of its lead-in, then that of the heading or property table above it.
     - If the document labels its requirements ("SRS 7 - ..."), a label makes the first sentence a requirement even
       without force, and "will" is a requirement after it.
-    - Text after "Rationale:" in a paragraph is left out.
+    - Text after "Rationale:" in a paragraph is left out, and so are the recitals of acts.
     - Unless only capitals carry force, numbered items, steps and stories below a heading that announces requirements
       are weak requirements (`with_weak`).
     - If a file declares items, each has its statements, and one that states something without force is weak
@@ -100,6 +100,8 @@ def find_statements(
         exempt: spans (sorted) in which no statement may start, e.g. definitions.
     """
     facts = facts or SectionFacts(document)
+    reasons = recitals(document)
+    exempt = [*(each for each in exempt if not any(one.contains(each) for one in reasons)), *reasons]
     finder = _Finder(document, facts, detect_convention(document.text), exempt)
     for block in check_each(document.blocks):
         finder.take(block)
