@@ -64,7 +64,7 @@ def test_citations_name_the_file_and_mark_a_claimed_title(tmp_path: Path) -> Non
     assert citation(named) == "BS EN 1090, 1 Scope, lines 4-8 [notes.md, title claimed]"
 
 
-@pytest.mark.parametrize("heading", ["Annex A", "Article 4", "§ 12"])
+@pytest.mark.parametrize("heading", ["Annex A", "Article 4", "§ 12", "RULE-MAS-02"])
 def test_a_citation_names_the_number_of_a_section_without_a_title_once(tmp_path: Path, heading: str) -> None:
     world = ingested(tmp_path, f"# Halls\n\n## {heading}\n\nThe hall shall have two exits.\n")
     cited = world.knowledge.read(ReadQuery(world.knowledge.documents()[0].id, heading)).passages[0].citation

@@ -287,7 +287,8 @@ def informative_mark(paragraph: str, number: str | None) -> InformativeMark | No
 
 _WHEREAS = re.compile(
     r"(?:whereas|in Erwägung nachstehender Gründe|considérant ce qui suit"
-    r"|considerando (?:lo siguiente|quanto segue|o seguinte)|overwegende hetgeen volgt|av följande skäl|ud fra følgende betragtninger)\s?[:,]",
+    r"|considerando (?:lo siguiente|quanto segue|o seguinte)|overwegende hetgeen volgt"
+    r"|av följande skäl|ud fra følgende betragtninger)\s?[:,]",
     re.IGNORECASE,
 )
 _LONGEST_FORMULA = 120

@@ -386,7 +386,7 @@ def is_deep(number: str) -> bool:
     return not number.isalnum()
 
 
-_DOUBLED = re.compile(r"(?P<number>\S{1,20}) (?=(?:[^\W\d_]{1,20}|§) (?P=number)\Z)")
+_DOUBLED = re.compile(r"(?P<number>\S{1,20}) (?=(?:(?:[^\W\d_]{1,20}|§) )?(?P=number)\Z)")
 
 
 def number_once(label: str) -> str:
