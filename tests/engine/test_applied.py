@@ -70,3 +70,23 @@ def test_a_clause_of_another_document_or_edition_is_no_link(tmp_path: Path) -> N
     assert declared(tmp_path / "named", "IEX 900:2020, 3.12, applies.", "IEX 900:2020 Pumps") == {"3.12"}
     assert declared(tmp_path / "edition", "IEX 900:2020, 3.12, applies.", "IEX 900:2015 Pumps") == set()
     assert declared(tmp_path / "other", "IEX 900, 3.12, applies.", "Pumping stations") == set()
+
+
+@pytest.mark.parametrize(
+    ("heads", "rows", "counted"),
+    [
+        ("ID | Test procedure", "| TC-1 | Start the pump. Read the valve. |\n| TC-2 | Not tested. |", ["TC-1"]),
+        ("Case | Step | Expected result", "| TC-1 | Stop it by hand | still |\n| TC-2 | Start it | runs |",
+         ["TC-1", "TC-2"]),
+        ("Requirement | Title", "| SYS-1 | Start of the pump |\n| SYS-2 | Stop of the pump |", []),
+    ],
+)  # fmt: skip
+def test_rows_of_test_cases_meet_demands(tmp_path: Path, heads: str, rows: str, counted: list[str]) -> None:
+    made = World(tmp_path)
+    rule = "| --- " * (heads.count("|") + 1)
+    made.write(
+        "tests.md", f"# Tests\n\n## 1 Pumps\n\n| {heads} |\n{rule}|\n{rows}\n\n## 2 Tools\n\nA hammer is used.\n"
+    )
+    made.ingest()
+    items = items_in(read_ingested(made.knowledge, "tests"), met_by=True)
+    assert [item.id for item in items if item.id[:2] in {"TC", "SY"}] == counted

@@ -36,6 +36,13 @@ _LABEL = re.compile(r"[\s#>*_\[(`-]{0,12}([^\W_][^\s\])*`:,;]{0,60})")
 """The start of a line that may be an id: of a heading, or the label of a requirement."""
 _TITLED = 80
 """Maximum characters of a cell that names an item by id and title; a longer one is a sentence about it."""
+_CASE_HEAD = re.compile(
+    r"(?:.{1,30}\s)?(?:algorithm|procedure|(?:test )?(?:steps?|method|description|actions?|cases?)|expected\b.{0,20}"
+    r"|prüfschritte?|erwartetes ergebnis|ablauf)",
+    re.IGNORECASE,
+)
+_FEWEST_WORDS = 3
+"""Words of a test case that says what is done: "No test." does not."""
 _TEST_FILE = re.compile(r"\A(?:tests?|spec)[-.]|[-.](?:tests?|spec)\Z", re.IGNORECASE)
 _RULE = re.compile(r"[\s|:+=-]*")
 _BETWEEN_NAMES = re.compile(r"[\s,;/&()\[\]*`]+")
@@ -100,12 +107,15 @@ def placed_items(reading: ReadDocument, *, met_by: bool = False) -> list[tuple[T
         clauses = _without(clauses, demands)
     elif demands:
         clauses = []
+    cases = _cases(reading, [group[0].span.start for group, _ in demands]) if met_by else []
+    clauses = [each for each in clauses if not any(each[1].contains(span) for span, _ in cases)]
     found = [
         (group[0].span, TraceItem(group[0].identifier or clause, "", words_of(group, reading.text), "", place=clause))
         for group, clause in demands
     ]
     beside = _beside(reading, [(group[0].identifier or "", group[0].span.start) for group, _ in demands])
     found = [(span, replace(item, beside=text)) for (span, item), text in zip(found, beside, strict=True)]
+    found += cases
     for each, span in clauses:
         number = each.number or heading_identifier(each.title) or ""
         found.append((span, TraceItem(number, each.title, span.of(reading.text), "")))
@@ -162,6 +172,27 @@ def _without(
     return [
         each for each in clauses if bisect.bisect_left(begun, each[1].start) == bisect.bisect_left(begun, each[1].end)
     ]
+
+
+def _cases(reading: ReadDocument, begun: Sequence[int]) -> list[tuple[Span, TraceItem]]:
+    """List the rows of tables of test cases: an identifier, and what is done; in other tables, rows only name items.
+
+    Args:
+        reading: the document.
+        begun: offsets of its demands, in order; rows in which one starts are left out.
+    """
+    found: list[tuple[Span, TraceItem]] = []
+    begin, is_open, above = 0, False, ""  # the line above if it is a row
+    for line in check_each(reading.text.splitlines(keepends=True)):
+        span, begin = Span(begin, begin + len(line)), begin + len(line)
+        cells = cell_texts(line) if is_row(line) else []
+        is_open = (is_open if above else any(map(_CASE_HEAD.fullmatch, cells))) and bool(cells)
+        above = line if cells else ""
+        own, says = (cells[0].strip("*_`"), " ".join(cells[1:])) if is_open else ("", "")
+        states = bisect.bisect_left(begun, span.start) != bisect.bisect_left(begun, span.end)
+        if own and heading_identifier(own) == own and not states and len(says.split()) >= _FEWEST_WORDS:
+            found.append((span.trimmed(reading.text), TraceItem(own, "", says, "")))
+    return found
 
 
 def _beside(reading: ReadDocument, demands: Sequence[tuple[str, int]]) -> list[str]:
