@@ -228,6 +228,7 @@ def test_statements_of_a_german_standard_leave_out_notes_forewords_and_informati
                 heading("Prüfung", "5"),
                 text("Der Rahmen muss 5,5 kN tragen, z. B. bei der Montage. Er ist grau. Er sollte leicht sein."),
                 text("ANMERKUNG 1 Der Rahmen darf nicht aus Holz sein."),
+                text("Hinweis: Der Rahmen muss leicht sein."),
                 text("Der Lieferant muss:"),
                 Part(BlockKind.LIST_ITEM, "- die Prüfung aufzeichnen;", depth=0),
                 heading("Hinweise", "B", informative=True),

@@ -28,7 +28,7 @@ NOTE_CAPITALS, EXAMPLE_CAPITALS = (
     r"EXAMPLES?|BEISPIELE?|EXEMPLES?|EJEMPLOS?",
 )
 NOTE_TITLES, EXAMPLE_TITLES = (
-    r"Note|Anmerkung|Remarque|Nota|Примечани[ея]|注[记記]?",
+    r"Note|Anmerkung|Hinweis|Remarque|Nota|Примечани[ея]|注[记記]?",
     r"Example|Beispiel|Exemple|Ejemplo|示?例",
 )
 TO_ENTRY = r"(?:to\s+entry|zum\s+Begriff|à\s+l['’]article|a\s+la\s+entrada)"

@@ -16,7 +16,7 @@ FORCEFUL = frozenset(WORDS)
 """ISO 639-1 codes of the languages other than English whose words of force are known."""
 
 NOTES = (
-    r"ANMERKUNG(?:EN)?(?:\s+\d+)?(?:\s+zum\s+Begriff)?\b|BEISPIELE?(?:\s+\d+)?\b|(?:Anmerkung|Beispiel)(?:\s+\d+)?\s*[:.–—]"
+    r"ANMERKUNG(?:EN)?(?:\s+\d+)?(?:\s+zum\s+Begriff)?\b|BEISPIELE?(?:\s+\d+)?\b|(?:Anmerkung|Hinweis|Beispiel)(?:\s+\d+)?\s*[:.–—]"
     r"|REMARQUES?(?:\s+\d+)?\b|EXEMPLES?(?:\s+\d+)?\b|(?:Remarque|Exemple)(?:\s+\d+)?\s*[:.–—]"
     r"|NOTAS?(?:\s+\d+)?\b|EJEMPLOS?(?:\s+\d+)?\b|(?:Nota|Ejemplo)(?:\s+\d+)?\s*[:.–—]"
     r"|(?:NOTE|OPMERKING(?:EN)?|VOORBEELD|ANM(?:\.|ÄRKNING)?|EXEMPEL|MERKNAD(?:ER)?|EKSEMPEL|BEMÆRK(?:NING)?|ПРИМЕЧАНИ[ЕЯ]"
