@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from knowledge_mcp.language.statements import find_statements
 from knowledge_mcp.model.document import BlockKind, Document, ReferenceKind
 from knowledge_mcp.model.source import extension_of, media_type_of
 from knowledge_mcp.readers.data.reader import DataReader
@@ -51,6 +52,31 @@ def test_acts_have_chapters_articles_and_items_with_their_numbers() -> None:
     assert "2. The register shall hold:" in document.text
     assert texts(document, BlockKind.FOOTNOTE) == ["[7] Or of a firm."]
     assert "FRBR" not in document.text
+
+
+FORMEX = """<ACT><BIB.INSTANCE><COLL>L</COLL></BIB.INSTANCE><TITLE><TI>
+<P><HT TYPE="UC">Regulation</HT> 31 of the Union</P><P>on bees</P></TI></TITLE><PREAMBLE><GR.CONSID><GR.CONSID.INIT>Whereas:</GR.CONSID.INIT><CONSID><NP><NO.P>(1)</NO.P>
+<TXT>Bees must be safe<NOTE NOTE.ID="E1"><P>OJ L 7.</P></NOTE>.</TXT></NP></CONSID></GR.CONSID></PREAMBLE>
+<ENACTING.TERMS><DIVISION><TITLE><TI><P>CHAPTER I</P></TI><STI><P>Hives</P></STI></TITLE><ARTICLE><TI.ART>Article 1</TI.ART>
+<STI.ART>Meanings</STI.ART><PARAG><NO.PARAG>1.</NO.PARAG><ALINEA>A keeper shall count bees.</ALINEA></PARAG>
+<PARAG><NO.PARAG>2.</NO.PARAG><ALINEA><P>In this Regulation:</P><LIST TYPE="ALPHA"><ITEM><NP><NO.P>(a)</NO.P><TXT>
+<QUOT.START CODE="2018"/>hive<QUOT.END CODE="2019"/> means a house of H<HT TYPE="SUB">2</HT> bees;</TXT></NP></ITEM></LIST>
+</ALINEA></PARAG></ARTICLE></DIVISION></ENACTING.TERMS></ACT>"""
+
+
+def test_acts_of_the_european_union_have_chapters_articles_and_recitals() -> None:
+    document = read(FORMEX)
+    assert document.title == "Regulation 31 of the Union on bees"
+    assert outline(document) == [(1, "I", "Hives"), (2, "1", "Meanings")]
+    assert texts(document, BlockKind.LIST_ITEM) == ["(1) Bees must be safe[1].", "(a) ‘hive’ means a house of H₂ bees;"]
+    assert "1. A keeper shall count bees." in texts(document, BlockKind.PARAGRAPH)
+    assert texts(document, BlockKind.FOOTNOTE) == ["[1] OJ L 7."]
+    assert [each.text for each in find_statements(document)] == ["1. A keeper shall count bees."]
+
+
+@pytest.mark.parametrize("code", ["", "zz", "D800", "110000"])
+def test_a_damaged_code_of_a_quotation_mark_is_a_plain_mark(code: str) -> None:
+    assert '"hive' in read(FORMEX.replace('CODE="2018"', f'CODE="{code}"')).text
 
 
 def test_blocks_have_the_lines_of_the_file() -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from knowledge_mcp.model.document import BlockKind
+from knowledge_mcp.readers.data.formex import complete_formex, is_formex
 from knowledge_mcp.readers.data.pages import as_page
 from knowledge_mcp.readers.data.prose import is_prose, title_of
 from knowledge_mcp.readers.data.revisions import pending_in, take_out_deleted
@@ -286,6 +287,8 @@ def xml_tree(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     if is_rfc(root):
         yield from messages(_rfc_pieces(root))
         return
+    if is_formex(root):
+        complete_formex(root)
     is_document = is_prose(root)
     revised = itertools.chain(take_out_deleted(root, is_prose=is_document), pending_in(data))
     yield from messages(itertools.chain(revised, _prose_pieces(root) if is_document else _xml_pieces(root)))
