@@ -55,7 +55,8 @@ def test_acts_have_chapters_articles_and_items_with_their_numbers() -> None:
 
 
 FORMEX = """<ACT><BIB.INSTANCE><COLL>L</COLL></BIB.INSTANCE><TITLE><TI>
-<P><HT TYPE="UC">Regulation</HT> 31 of the Union</P><P>on bees</P></TI></TITLE><PREAMBLE><GR.CONSID><GR.CONSID.INIT>Whereas:</GR.CONSID.INIT><CONSID><NP><NO.P>(1)</NO.P>
+<P><HT TYPE="UC">Regulation</HT> 31 of the Union</P><P>on bees</P></TI></TITLE><PREAMBLE>
+<GR.CONSID><GR.CONSID.INIT>Whereas:</GR.CONSID.INIT><CONSID><NP><NO.P>(1)</NO.P>
 <TXT>Bees must be safe<NOTE NOTE.ID="E1"><P>OJ L 7.</P></NOTE>.</TXT></NP></CONSID></GR.CONSID></PREAMBLE>
 <ENACTING.TERMS><DIVISION><TITLE><TI><P>CHAPTER I</P></TI><STI><P>Hives</P></STI></TITLE><ARTICLE><TI.ART>Article 1</TI.ART>
 <STI.ART>Meanings</STI.ART><PARAG><NO.PARAG>1.</NO.PARAG><ALINEA>A keeper shall count bees.</ALINEA></PARAG>
