@@ -73,6 +73,17 @@ def test_void_labels_ranges_and_traces_require_nothing(words: str) -> None:
     assert len(_found(*_THREE, _text(words))) == 3
 
 
+def test_the_title_of_a_group_of_labels_is_no_requirement() -> None:
+    parts = [
+        _text("R1: Pumps"),
+        _text("R1.1: The pump stops."),
+        _text("R1.2: It must hum."),
+        _text("R1.3: It shall rest."),
+    ]
+    assert [each.identifier for each in _found(*parts)] == ["R1.1", "R1.2", "R1.3"]
+    assert _found(_text("R1: Pumps are kept."), *parts[1:])[0].identifier == "R1"
+
+
 def test_a_label_that_returns_in_a_list_of_changes_makes_no_second_requirement() -> None:
     assert len(_found(*_THREE, Part(BlockKind.HEADING, "Changes"), _text("PMP 2 - added the colour of the lamp"))) == 3
 

@@ -177,6 +177,11 @@ def test_rows_that_say_what_to_verify_are_requirements_below_any_heading(head: s
     assert [each.identifier for each in demands] == ["1.1", "1.2", "1.3"][:counted]
 
 
+def test_the_title_of_a_group_is_no_requirement() -> None:
+    parts = [_text("R1: Labels of all boxes"), _item("R1.1: The clerk scans labels."), _item("R1.2: The clerk counts.")]
+    assert [name for name, _ in _weak(_heading("Requirements"), *parts)] == ["R1.1", "R1.2"]
+
+
 def test_identifiers_within_one_paragraph_part_it() -> None:
     found = _weak(_heading("Requirements"), _text("FR-1 The clerk scans. A copy is kept. FR-2 The driver sees a list."))
     assert found == [("FR-1", "FR-1 The clerk scans. A copy is kept."), ("FR-2", "FR-2 The driver sees a list.")]

@@ -207,10 +207,12 @@ class Labels:
     Attributes:
         families: those at the start of paragraphs, items and rows.
         headings: those at the start of headings ("FR1: Login").
+        groups: keys of what other labels are below: R1 if there is R1.1.
     """
 
     families: frozenset[str]
     headings: frozenset[str] = frozenset()
+    groups: frozenset[tuple[str, ...]] = frozenset()
 
     def opening(self, words: str) -> str | None:
         """Return the label of a known family that a sentence starts with, None if there is none."""
@@ -222,6 +224,10 @@ class Labels:
         match = _LABEL.match(title.strip())
         return match.group("id") if match is not None and _family(match) in self.headings else None
 
+    def is_group(self, label: str, words: str) -> bool:
+        """Return whether a label with no more than a title is that of a group of labels: "R1: Accounts" above R1.1."""
+        return identifier_key(label) in self.groups and not words.rstrip().endswith((".", ";", ":"))
+
     def knows(self, identifier: str) -> bool:
         """Return whether an identifier belongs to a known family."""
         match = _LABEL.match(identifier)
@@ -231,10 +237,13 @@ class Labels:
 def detect_labels(document: Document, convention: Convention) -> Labels:
     """Find the families of labels: each has at least three numbers, and force after at least half of its labels."""
     found: dict[str, _Family] = {}
+    groups: set[tuple[str, ...]] = set()
     for words in check_each(_openings(document)):
         match = _match(words)
         if match is None or is_foreign(match.group("id")):
             continue
+        key = identifier_key(match.group("id"))
+        groups.update(key[:length] for length in range(1, len(key)))
         family = found.setdefault(_family(match), _Family())
         family.numbers.add(match.group("number"))
         family.blocks += 1
@@ -246,6 +255,7 @@ def detect_labels(document: Document, convention: Convention) -> Labels:
             if len(family.numbers) >= _LEAST and 2 * family.obliging >= family.blocks and _is_distinctive(name)
         ),
         _heading_families(document),
+        frozenset(groups),
     )
 
 

@@ -105,7 +105,9 @@ def find_statements(
     finder = _Finder(document, facts, detect_convention(document.text), exempt)
     for block in check_each(document.blocks):
         finder.take(block)
-    found = finder.statements if finder.convention.capitals else with_weak(document, facts, finder.statements, exempt)
+    found = finder.statements
+    if not finder.convention.capitals:
+        found = with_weak(document, facts, found, exempt, finder.labels)
     return with_declared(document, facts, found)
 
 
@@ -245,7 +247,7 @@ class _Finder:
         self, words: str, sentences: Sequence[Span], label: str | None, convention: Convention
     ) -> tuple[Modality, bool, bool] | None:
         """Make a first sentence a requirement because of its label, if no other sentence of its paragraph has force."""
-        if label is None or label in self._seen or is_void(words, label):
+        if label is None or label in self._seen or is_void(words, label) or self.labels.is_group(label, words):
             return None
         if any(force_of(span.of(self.text), convention) is not None for span in sentences[1:]):
             return None

@@ -10,7 +10,7 @@ from dataclasses import replace
 from enum import Enum
 
 from knowledge_mcp.language.clauses import SectionFacts, SectionRole
-from knowledge_mcp.language.identifiers import is_void, own_end, requirement_identifier
+from knowledge_mcp.language.identifiers import Labels, is_void, own_end, requirement_identifier
 from knowledge_mcp.language.sentences import row_cells, sentence_spans
 from knowledge_mcp.model.chunk import Modality, Statement
 from knowledge_mcp.model.document import Block, BlockKind, Document, Span
@@ -107,7 +107,7 @@ _STORY_HEAD = re.compile(r"(?:as\s+an?|I\s+want|so\s+that)\b", re.IGNORECASE)
 
 
 def with_weak(
-    document: Document, facts: SectionFacts, statements: Sequence[Statement], exempt: Sequence[Span]
+    document: Document, facts: SectionFacts, statements: Sequence[Statement], exempt: Sequence[Span], labels: Labels
 ) -> list[Statement]:
     """Add the weak requirements: text below a heading that announces requirements.
 
@@ -123,8 +123,9 @@ def with_weak(
         facts: the facts about its sections.
         statements: those with words of force, in order.
         exempt: spans (sorted) in which no statement may start, e.g. definitions.
+        labels: those of the document, whose groups have titles.
     """
-    finder = _Weak(document, facts, statements, exempt)
+    finder = _Weak(document, facts, statements, exempt, labels)
     for position in check_each(range(len(document.blocks))):
         finder.take(position)
     return finder.all()
@@ -132,9 +133,14 @@ def with_weak(
 
 class _Weak:
     def __init__(
-        self, document: Document, facts: SectionFacts, statements: Sequence[Statement], exempt: Sequence[Span]
+        self,
+        document: Document,
+        facts: SectionFacts,
+        statements: Sequence[Statement],
+        exempt: Sequence[Span],
+        labels: Labels,
     ) -> None:
-        self.document, self.facts, self.text = document, facts, document.text
+        self.document, self.facts, self.text, self._labels = document, facts, document.text, labels
         self.kept: dict[Span, Statement] = {each.span: each for each in statements}
         self._ordered = sorted(self.kept)
         self._exempt = sorted(exempt)
@@ -249,6 +255,7 @@ class _Weak:
                 (number is not None or _is_story(words) or steps)
                 and _has_substance(words)
                 and not self._is_exempt(whole)
+                and not self._labels.is_group(number or "", words)
             ):
                 end = self._end_with_items(position, stop) if listed else whole.end
                 self._take_part(block, sentences[first], Span(whole.start, end), number)
