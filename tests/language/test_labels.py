@@ -113,6 +113,9 @@ def test_items_below_a_labelled_lead_in_bear_its_label() -> None:
         ("| Part | Rule |\n| --- | --- |\n| V2 | The valve shall close. |", [None]),
         ("| Outcome | Rule |\n| --- | --- |\n| PU.RN-01: Pumps run. | PU.RN-01.1: A pump shall run. It must hum. |",
          ["PU.RN-01.1", "PU.RN-01.1"]),
+        ("| Outcome | Rule |\n| --- | --- |\n| RN-1: It must run. | RN-1.1: A pump shall run. |\n"
+         "| RN-2: It must hum. | RN-2.1: A pump shall hum. |\n| RN-3: It must rest. | RN-3.1: A pump shall rest. |",
+         ["RN-1", "RN-1.1", "RN-2", "RN-2.1", "RN-3", "RN-3.1"]),
         ("| Req. ID | Text |\n| --- | --- |\n| A-4 | B-7: The pump shall stop. |", ["A-4"]),
     ],
 )  # fmt: skip

@@ -19,7 +19,9 @@ from knowledge_mcp.language.identifiers import (
     cell_label,
     detect_labels,
     heading_identifier,
+    identifier_key,
     is_aside_header,
+    is_below,
     is_void,
     own_end,
     requirement_identifier,
@@ -301,6 +303,8 @@ class _Finder:
                 if force is not None and not self._is_exempt(span):
                     found = True
                     own_id = label or opened or identifier or card
+                    if opened and label and is_below(identifier_key(opened), identifier_key(label)):
+                        own_id = opened  # of a part: the label is in another cell
                     self._add(span, force.modality, force.negated, block.section, own_id, None)
         if label is not None:
             if not found and label not in self._seen and self.labels.knows(label):
