@@ -111,3 +111,41 @@ def test_both_parts_of_a_split_requirement_are_marked_side_by_side() -> None:
 )
 def test_requirements_of_one_pattern_are_not_paired(was: str, now: str) -> None:
     assert {name for name, *_ in _told((was, ""), ("", now))} == {"requirement added", "requirement withdrawn"}
+
+
+CHECK = "Verify that bolts of stainless steel are tightened with a calibrated wrench"
+
+
+def _catalogue(*rows: str, columns: str) -> str:
+    return "\n".join(("", "", columns, "| --- " * columns.count(" | ") + "| --- |", *rows))
+
+
+def test_rows_that_say_what_to_verify_are_requirements_whatever_their_number_and_columns() -> None:
+    old = _catalogue(f"| 1.1.1 | {CHECK}. (C6) | x | x | 521 |", columns="| # | Description | L1 | L2 | CWE |")
+    new = _catalogue(f"| 7.2.4 | {CHECK}. | 1 |", columns="| # | Description | Level |")
+    found = [each for each in _told((old, ""), ("", new)) if "Verify" in f"{each[1]}{each[2]}"]
+    assert [(name, elsewhere) for name, _, _, elsewhere in found] == [
+        ("words", "2 Tests"),
+        ("requirement moved", "1 Materials"),
+    ]
+    assert [name for name, *_ in _told((old, ""), ("", "")) if name != "words"] == ["requirement withdrawn"]
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "are_one"),
+    [
+        (
+            "Locks of doors that lead outside are closed for 12 hours of each night, which the guard notes in a book.",
+            "Locks of doors that lead outside are closed for 8 hours although alarms that nobody heard shorten them.",
+            True,
+        ),
+        (
+            "Locks of doors are closed for 12 hours of each night, which the guard notes in a book.",
+            "Locks of gates beside the river stay open because boats that nobody announced have to get in.",
+            False,
+        ),
+    ],
+)
+def test_sentences_that_begin_alike_are_one_rewritten(was: str, now: str, are_one: bool) -> None:
+    found = _told((was, ""), (now, ""))
+    assert any(each[1] and each[2] for each in found) is are_one

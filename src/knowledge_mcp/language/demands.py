@@ -27,6 +27,11 @@ _CAPITAL_FORCE = re.compile(
     r"(?P<only>(?<=[MC]A[YN])\s+(?:only|ONLY)\b)?"
 )
 _SMALL_FORCE = re.compile(r"\b(?:shall|must|should|may)\b(?:\s+not\b)?")
+_VERIFIES = re.compile(
+    r"(?:verify|ensure|check|confirm|(?:über)?prüfen|stellen\s+sie\s+sicher|vérifi(?:ez|er)|assurez|verifi(?:que|car|care|chi)"
+    r"|asegur(?:e|ar))\b",
+    re.IGNORECASE,
+)
 DAY = "day"
 """The beginning of the keys of days."""
 _NORMAL = {
@@ -80,6 +85,11 @@ def force_words(sentence: str, convention: Convention) -> list[PrintedMark]:
             for match in _SMALL_FORCE.finditer(sentence)
         ]
     return sorted(found, key=lambda mark: mark.start)
+
+
+def says_what_to_verify(text: str) -> bool:
+    """Return whether a text starts as the requirements of control catalogues do: "Verify that …", "Ensure …"."""
+    return _VERIFIES.match(text) is not None
 
 
 def limits(sentence: str, language: str | None = None) -> list[PrintedMark]:

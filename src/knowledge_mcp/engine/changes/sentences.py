@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from bisect import bisect_left
@@ -72,7 +73,7 @@ def pair_sentences(before: Sequence[str], after: Sequence[str], weights: Weights
         return name == its or not kept & {name, its}
 
     joined = _joined(bags, others, weights, may_join)
-    for more in (_named_alike, _of_same_values, _containing):
+    for more in (_named_alike, _of_same_values, _containing, _beginning_alike):
         joined |= more(
             {place: before[place] for place in left if place not in joined},
             {place: after[place] for place in right if place not in set(joined.values())},
@@ -98,7 +99,12 @@ def pair_sentences(before: Sequence[str], after: Sequence[str], weights: Weights
 
 
 def _bag_of(text: str) -> Counter[str]:
-    """Count the words of a sentence, with the same words for the same limits: "at most" for "not exceed"."""
+    """Count the words of a sentence, with the same words for the same limits: "at most" for "not exceed".
+
+    Of a row that says a sentence, only that one counts: the columns about it may be others.
+    """
+    own = own_text(text)
+    text = own if own.count(" ") >= _SENTENCE_BLANKS else text
     for mark in reversed(number_marks(text)[0]):
         if mark.bound:
             text = f"{text[: mark.start]} {mark.bound} {mark.text} {mark.unit} {text[mark.end :]}"
@@ -212,6 +218,8 @@ def _with_values(text: str, language: str) -> tuple[frozenset[str], Counter[str]
     return frozenset(values), Counter((*(stem_of(word) for word in words_of(text)), *values))
 
 
+_SENTENCE_BLANKS = 7
+"""Blanks in a cell that is a sentence and not a name."""
 _LEAST_CONTAINED = 4
 """Minimum words of a sentence that a longer one contains as a whole; fewer are a phrase."""
 
@@ -228,6 +236,37 @@ def _containing(lefts: Mapping[int, str], rights: Mapping[int, str]) -> dict[int
             if is_in and one not in found and other not in found.values():
                 found[one] = other
     return found
+
+
+_LEAST_BEGUN, _BEGUN = 6, 0.5
+"""Minimum words that two sentences begin with, and their minimum share of the shorter one: what is demanded of what."""
+
+
+def _beginning_alike(lefts: Mapping[int, str], rights: Mapping[int, str]) -> dict[int, int]:
+    """Join remaining sentences that begin with the same words except for numbers, those with the most words first."""
+    if len(lefts) * len(rights) > _MOST_NEAR:
+        return {}
+    ours, theirs = ({at: _without_figures(own_text(text)) for at, text in side.items()} for side in (lefts, rights))
+    scored: list[tuple[int, int, int]] = []
+    for one, words in ours.items():
+        for other, its in theirs.items():
+            alike = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(words, its, strict=False)))
+            if alike >= max(_LEAST_BEGUN, _BEGUN * min(len(words), len(its))):
+                scored.append((-alike, one, other))
+    found: dict[int, int] = {}
+    for _, one, other in sorted(scored):
+        if one not in found and other not in found.values():
+            found[one] = other
+    return found
+
+
+def _without_figures(text: str) -> list[str]:
+    return ["0" if word[0].isdigit() else word for word in words_and_numbers(text)]
+
+
+def own_text(text: str) -> str:
+    """Return what a row says without what it has about it: its longest cell; any other text unchanged."""
+    return max(cell_texts(text), key=len, default=text) if is_row(text) else text
 
 
 def _name_of(text: str) -> str:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from enum import Enum
 
 from knowledge_mcp.language.clauses import SectionFacts, SectionRole
+from knowledge_mcp.language.demands import says_what_to_verify
 from knowledge_mcp.language.identifiers import Labels, is_void, own_end, requirement_identifier
 from knowledge_mcp.language.sentences import row_cells, sentence_spans
 from knowledge_mcp.model.chunk import Modality, Statement
@@ -90,11 +91,6 @@ _ID_HEAD = re.compile(
 _TEXT_HEAD = re.compile(
     r"(?:.{0,30}\b)?(?:requirements?|description|text|statement|story|action|step|shall"
     r"|specification|beschreibung|anforderung|exigence|descripción|requisito|descrizione)\b.{0,20}",
-    re.IGNORECASE,
-)
-_VERIFIES = re.compile(
-    r"(?:verify|ensure|check|confirm|(?:über)?prüfen|stellen\s+sie\s+sicher|vérifi(?:ez|er)|assurez|verifi(?:que|car|care|chi)"
-    r"|asegur(?:e|ar))\b",
     re.IGNORECASE,
 )
 _RESULT_HEAD = re.compile(r".{0,30}\b(?:expected|results?|pass(?:ed)?|precondition|tester)\b", re.IGNORECASE)
@@ -332,7 +328,7 @@ class _Weak:
                 if _has_substance(span.of(self.text)):
                     told.append((span, identifier, Span(cells[0].start, cells[-1].end)))
         if verifying:
-            checks = [each for each in told if _VERIFIES.match(each[0].of(self.text))]
+            checks = [each for each in told if says_what_to_verify(each[0].of(self.text))]
             told = checks if len(checks) >= max(_FEWEST_CHECKS, _SHARE_OF_CHECKS * len(told)) else []
         for span, identifier, row in told:
             inside = self._within(row)

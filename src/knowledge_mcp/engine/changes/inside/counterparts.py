@@ -12,7 +12,7 @@ from knowledge_mcp.engine.changes.aligning import ClauseLink
 from knowledge_mcp.engine.changes.inside.paired import obliges
 from knowledge_mcp.engine.changes.kinds import CUT, ChangeType, TextChange
 from knowledge_mcp.engine.changes.marking import number_marks
-from knowledge_mcp.engine.changes.sentences import Weights
+from knowledge_mcp.engine.changes.sentences import Weights, own_text
 from knowledge_mcp.engine.changes.wording import RARE, plain, stem_of, words_and_signs, words_of
 from knowledge_mcp.language.demands import force_words
 from knowledge_mcp.language.force import Convention
@@ -42,6 +42,8 @@ _POINTS = re.compile(r"\b(?:this|these|that|those|such|it|they|dies(?:e[rnms]?)?
 _INSIDE = (ChangeType.FORCE, ChangeType.NUMBER, ChangeType.WORDS)
 _CODE = re.compile(r"(?<![\w-])(?:(?=[\w.-]{0,20}\d)(?=[\w.-]{0,20}[A-Za-z])[A-Za-z\d][\w.-]{1,20}|[Nn]on-\w{2,20})")
 """A name with a digit, or a denied one: "P-101", "non-clinical"."""
+_CITED = re.compile(r"\s?\([A-Z]{1,3}-?\d{1,3}(?:, ?[A-Z]{1,3}-?\d{1,3}){0,9}\)")
+"""What a requirement cites at its end: "(C5, C7)"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,24 +201,27 @@ class CounterpartFinder:
             yield from ((one, other) for other in sorted(near, key=lambda place: (place.link, place.at)))
 
     def _content(self, text: str) -> _Content:
-        if text not in self._read:
-            forces = force_words(text, self._convention)
-            start = min((each.start for each in forces), default=0)
-            numbers, _ = number_marks(text)
-            bare = text
-            for each in sorted((*forces, *numbers), key=lambda mark: -mark.start):
-                bare = f"{bare[: each.start]} {bare[each.end :]}"
-            words = [each for each in words_of(bare) if each.isalpha() and len(each) > 2 and not is_function_word(each)]
-            self._read[text] = _Content(
-                {stem_of(each): self._weights.get(each, 1.0) for each in words},
-                frozenset(map(stem_of, words_of(text[:start]))) & frozenset(map(stem_of, words)),
-                any(each.key.endswith(" not") for each in forces),
-                frozenset(found.casefold() for found in _CODE.findall(text)),
-                frozenset(each.key for each in numbers),
-                _DOER.search(text) is not None,
-                _POINTS.search(text[:start]) is not None,
-            )
-        return self._read[text]
+        if (known := self._read.get(text)) is None:
+            known = self._read[text] = self._content_of(_CITED.sub("", own_text(text)))
+        return known
+
+    def _content_of(self, text: str) -> _Content:
+        forces = force_words(text, self._convention)
+        start = min((each.start for each in forces), default=0)
+        numbers, _ = number_marks(text)
+        bare = text
+        for each in sorted((*forces, *numbers), key=lambda mark: -mark.start):
+            bare = f"{bare[: each.start]} {bare[each.end :]}"
+        words = [each for each in words_of(bare) if each.isalpha() and len(each) > 2 and not is_function_word(each)]
+        return _Content(
+            {stem_of(each): self._weights.get(each, 1.0) for each in words},
+            frozenset(map(stem_of, words_of(text[:start]))) & frozenset(map(stem_of, words)),
+            any(each.key.endswith(" not") for each in forces),
+            frozenset(found.casefold() for found in _CODE.findall(text)),
+            frozenset(each.key for each in numbers),
+            _DOER.search(text) is not None,
+            _POINTS.search(text[:start]) is not None,
+        )
 
     # ---- split and merged
 
@@ -293,7 +298,8 @@ def _sameness(one: _Content, other: _Content) -> float:
     is_other = one.denied is not other.denied or one.codes != other.codes
     if is_little or is_other or one.is_bound or other.is_bound:
         return 0.0
-    if not one.subject & other.subject and one.names_doer is other.names_doer:
+    is_turned = not one.subject & other.subject and one.names_doer is other.names_doer
+    if is_turned and (one.subject or other.subject):
         return 0.0  # "The client shall check the server" turned around
     shares = sorted((one.share_in(other), other.share_in(one)))
     is_equal = shares[0] >= _MOST_WORDS

@@ -38,13 +38,13 @@ from knowledge_mcp.engine.changes.sentences import (
     without_sentences,
 )
 from knowledge_mcp.engine.changes.wording import words_and_signs, words_of
-from knowledge_mcp.language.demands import force_words
+from knowledge_mcp.language.demands import force_words, says_what_to_verify
 from knowledge_mcp.language.force import Convention
 from knowledge_mcp.language.multilingual.recognition import is_function_word
 from knowledge_mcp.language.printed import PrintedMark, without_note_marks
 from knowledge_mcp.language.quantities.bounds import NAMED
 from knowledge_mcp.language.requirements.conditions import is_exception
-from knowledge_mcp.language.sentences import BAR, is_row
+from knowledge_mcp.language.sentences import BAR, cell_texts, is_row
 from knowledge_mcp.support.matching import BoundedMatcher
 
 
@@ -147,8 +147,10 @@ def lone(
 
 
 def obliges(sentence: str, convention: Convention) -> bool:
-    """Return whether a sentence has a binding word of force."""
-    return any(word.counts and word.key not in _FREE for word in force_words(sentence, convention))
+    """Return whether a sentence has a binding word of force, or is a row that says what to verify."""
+    if any(word.counts and word.key not in _FREE for word in force_words(sentence, convention)):
+        return True
+    return is_row(sentence) and any(map(says_what_to_verify, cell_texts(sentence)))
 
 
 _COPULAS = frozenset("be is are betragen beträgt sein ist être est ser es".split())
