@@ -171,3 +171,28 @@ def test_a_parts_number_is_not_that_of_the_item_below_it() -> None:
     document = PdfReader(sandbox=InProcessSandbox()).read(item_of(pages.done()))
     assert [each.number for each in document.sections if each.title.startswith("Item")] == [None] * 3
     assert "PART I Item" not in document.text
+
+
+def named_in_part(*bookmarked: str) -> list[tuple[int, str | None, str]]:
+    """Read a standard whose bookmarks are some of its titles; return level, number and title of its sections."""
+    pages = sheet()
+    for title in ("Changes", "Contents", "1 Scope", "2 Materials", "3 Tests", "4 Marks", "Task 1", "Task 2"):
+        pages.heading(title, size=14, bookmark=0 if title in bookmarked else None)
+        pages.paragraph(SENTENCE)
+        if title[0].isdigit():
+            pages.heading(f"{title[0]}.1 General", size=12)
+            pages.paragraph(SENTENCE)
+    document = PdfReader(sandbox=InProcessSandbox()).read(item_of(pages.done()))
+    return [(section.level, section.number, section.title) for section in document.sections]
+
+
+def test_chapters_that_bookmarks_of_other_titles_leave_out_are_sections_beside_them() -> None:
+    found = named_in_part("Changes", "Contents", "1 Scope", "Task 1", "Task 2")
+    assert [(level, number) for level, number, _ in found if number] == [
+        *((1, "1"), (2, "1.1"), (1, "2"), (2, "2.1"), (1, "3"), (2, "3.1"), (1, "4"), (2, "4.1"))
+    ]
+    assert [level for level, number, _ in found if not number] == [1, 1, 1, 1]
+
+
+def test_chapters_are_not_added_to_bookmarks_that_name_most_of_them() -> None:
+    assert (1, "4") not in [each[:2] for each in named_in_part("1 Scope", "2 Materials", "3 Tests")]

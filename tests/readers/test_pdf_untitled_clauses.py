@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
+from knowledge_mcp.language.openings import NumberedTitle
 from knowledge_mcp.model.document import Document
+from knowledge_mcp.readers.pdf.headings.candidates import HeadingCandidate
+from knowledge_mcp.readers.pdf.headings.run_in import is_one_sentence
 from knowledge_mcp.readers.pdf.reader import PdfReader
+from knowledge_mcp.readers.shared.layout import Line
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.pdf_files import SENTENCE, item_of, sheet
 
@@ -53,3 +59,18 @@ def test_a_mark_before_the_number_of_a_clause_is_printed_with_it_and_is_no_part_
         assert _numbers(document) == ["1", "2", "3", "3.1", "3.1.1", "3.1.2", "3.1.3"]
         headings = [section.heading.of(document.text) for section in document.sections[-3:]]
         assert headings == [f"{mark} 3.1.1", f"{mark} 3.1.2", "3.1.3"]
+
+
+@pytest.mark.parametrize(
+    ("title", "is_sentence"),
+    [
+        ("Samples shall not contain any dust", True),
+        ("Proben müssen der Norm 4 entsprechen,", True),
+        ("Samples and what is in them", False),
+    ],
+)
+def test_a_sentence_that_obliges_is_no_title_without_a_full_stop_too(title: str, *, is_sentence: bool) -> None:
+    numbered = NumberedTitle("3.1.3", title)
+    line = Line(page=1, text=f"3.1.3 {title}", x0=72, y0=100, x1=300, y1=110, size=10, bold=False, font="Times")
+    candidate = HeadingCandidate([line], line.text, numbered, (3, 1, 3), gap=9, next_gap=9, page_width=595)
+    assert is_one_sentence(candidate) is is_sentence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from knowledge_mcp.language.openings import FORCE_IN_BRACKETS, caption_label, split_clause_number
@@ -327,7 +327,8 @@ def merge_headings(named: Sequence[Heading], detected: Sequence[Heading], pages:
     """Add numbered headings that the file does not name to those it names: clauses deeper than its outline.
 
     If the file names a quarter or more of the numbered headings of some depth, none are added down to that depth.
-    Clauses of the first depth are never added: an outline without them is more reliable than a list of numbers.
+    Clauses of the first depth are added only if the file names less than half of those with clauses of their own below
+    them: programs name the headings of some styles, such as "Contents" and the captions. A list of numbers has none.
 
     A document that amends another has clauses of both: "1603.1.5 Loads" below "2-4.1", with no hyphen. These are added
     from the second depth if their title is a word; a value with its unit is none.
@@ -344,6 +345,8 @@ def merge_headings(named: Sequence[Heading], detected: Sequence[Heading], pages:
         here = [heading.number for heading in own if _depth(heading) == candidate]
         if here and sum(number in numbers for number in here) >= _COVERED * len(here):
             depth = candidate
+    if _names_few(own, numbers, taken):
+        depth = 0
     added = [
         heading
         for heading in numbered
@@ -353,6 +356,14 @@ def merge_headings(named: Sequence[Heading], detected: Sequence[Heading], pages:
     ]
     merged = _in_order([*named, *added], pages)
     return _relevel(merged, {id(heading) for heading in added})
+
+
+def _names_few(own: Sequence[Heading], numbers: Collection[str], taken: Collection[int]) -> bool:
+    """Return whether the file names less than half of the chapters: headings of the first depth with clauses below."""
+    parents = {(heading.number or "").rpartition(".")[0] for heading in own}
+    chapters = [heading for heading in own if heading.number in parents]
+    named = sum(heading.number in numbers or id(heading.lines[0]) in taken for heading in chapters)
+    return len(chapters) >= _FEWEST and 2 * named < len(chapters)
 
 
 def _depth(heading: Heading) -> int:
@@ -370,13 +381,16 @@ def _is_of_other(heading: Heading) -> bool:
 def _relevel(headings: list[Heading], added: set[int]) -> list[Heading]:
     """Put each added heading one level below the nearest heading before it whose number is a prefix of its own.
 
-    If there is none, it is below the last heading that the file names.
+    If there is none, it is below the last heading that the file names; a chapter is beside the highest of these.
     """
     levels: dict[str, int] = {}
+    highest = min((heading.level for heading in headings if id(heading) not in added), default=0)
     above = 0  # level of the last heading that the file names
     for heading in headings:
         if id(heading) not in added:
             above = heading.level
+        elif highest and heading.number and _depth(heading) == 1:
+            heading.level = above = highest
         elif heading.number:
             parts = heading.number.split(".")
             parents = (".".join(parts[:count]) for count in range(len(parts) - 1, 0, -1))

@@ -26,6 +26,8 @@ _SAYS = re.compile(
     r"|debe|deben|deberá|deberán|es|son|means?|bedeute[nt]|bezeichne[nt]|désignent?|significan?)\b"
 )
 """A verb that makes a clause without a title a sentence: "Doors shall open outwards."."""
+_OBLIGES = re.compile(r"\S \b(?:shall|must|muss|müssen|darf|dürfen|doit|doivent|deberá|deberán|debe|deben)\b")
+"""A verb that a title does not have, so that a sentence needs no full stop: its line may end where a reference does."""
 _LEADING = 4
 """Minimum number of blanks in a line that leads to a list, of which titles have no colon."""
 LEADING_TITLE = re.compile(r"(?P<title>[^\W\d_][^.,;:]{2,80})[,.:]\s+[\w(\[]")
@@ -84,9 +86,9 @@ def _is_sentence(words: str, end: int | None = None) -> bool:
 def is_one_sentence(candidate: HeadingCandidate) -> bool:
     """Return whether a number is before one sentence without a heading, or before words that lead to a list."""
     title = candidate.numbered.title
-    ended = title.endswith("。") or (title.endswith((".", ":")) and _is_sentence(title))
+    ended = title.endswith("。") or (title.endswith((".", ":")) and _is_sentence(title)) or _OBLIGES.search(title)
     leads = title.endswith(":") and title.count(" ") >= _LEADING
-    return candidate.cut is None and (ended or leads)
+    return candidate.cut is None and bool(ended or leads)
 
 
 def is_text(candidate: HeadingCandidate, body: Body) -> bool:
