@@ -25,7 +25,7 @@ _FOREIGN = re.compile(
     r"|CSS|ES|USB|PDF|UML|XML|OAUTH|IP|TCP|UNIT|LEVEL|CLASS|TYPE|PHASE|DAY|WEEK|YEAR|EQ|EQUATION|ECMA|OMG|W|BCP|STD)[\W_\d]",
     re.IGNORECASE,
 )
-_PLACE = re.compile(rf"(?:{NUMBERED}|Teil|Beispiel|Anmerkung)[\s-]{{0,3}}\d")
+_PLACE = re.compile(rf"(?:{NUMBERED}|Teil|Beispiel|Anmerkung|Stufe|Klasse|Niveau|Classe|Nivel|Livello)[\s-]{{0,3}}\d")
 _SHAPED = re.compile(r"[^\W\d_a-zß-ÿ]|[a-z]{1,5}[A-Z]")
 _SPACED = re.compile(r"(?P<id>[A-Z]{2,6} \d{1,4}(?:\.\d{1,4})*)(?:\s*[:–—-]|\.)\s*[A-Z\"“]")
 _ID_ROW = re.compile(
@@ -260,10 +260,12 @@ def detect_labels(document: Document, convention: Convention) -> Labels:
 
 
 def _heading_families(document: Document) -> frozenset[str]:
+    """Find the families at the start of headings; one that is divided into clauses is none: "Task 101" with "101.1"."""
     found: dict[str, set[str]] = {}
+    divided = {section.parent for section in document.sections if section.number and section.number[0].isdigit()}
     for section in document.sections:
         match = _LABEL.match(section.label)
-        if match is not None and not is_foreign(match.group("id")):
+        if match is not None and section.index not in divided and not is_foreign(match.group("id")):
             found.setdefault(_family(match), set()).add(match.group("number"))
     return frozenset(name for name, numbers in found.items() if len(numbers) >= _LEAST and _is_distinctive(name))
 
