@@ -123,3 +123,16 @@ def test_letters_that_are_set_wide_are_words() -> None:
     document = read(pages)
     assert [section.label for section in document.sections] == ["1 SCOPE OF THE CODE", "2 LIMITS OF LOADS", "3 TESTS"]
     assert "A B C D E in the order" in document.text
+
+
+def test_numbers_of_chapters_on_tabs_beside_the_text_are_no_text() -> None:
+    pages = sheet()
+    for chapter in ("05", "05", "05", "06", "7"):
+        pages.at(20 if chapter != "7" else 40, 126, chapter, size=18)
+        pages.paragraph(*["The pump shall stop within ten seconds after the valve of the tank has been shut."] * 5)
+        pages.next_page()
+    text = read(pages).text
+
+    assert "05" not in text
+    assert "06" not in text
+    assert "7" in text

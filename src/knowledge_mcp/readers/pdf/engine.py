@@ -18,7 +18,7 @@ from knowledge_mcp.readers.pdf.annotations import PageComment, comments_on, take
 from knowledge_mcp.readers.pdf.flow.bilingual import strip_between_languages
 from knowledge_mcp.readers.pdf.flow.commented import CommentStrips
 from knowledge_mcp.readers.pdf.flow.letters import write_as_printed
-from knowledge_mcp.readers.pdf.flow.margins import take_change_bars, take_line_numbers
+from knowledge_mcp.readers.pdf.flow.margins import take_change_bars, take_line_numbers, take_tabs
 from knowledge_mcp.readers.pdf.flow.pictured import Picture, PictureSigns, outlined_signs, put_signs
 from knowledge_mcp.readers.pdf.flow.struck import Box, take_struck
 from knowledge_mcp.readers.pdf.flow.turned import is_upside_down, set_level, turn_over
@@ -217,6 +217,7 @@ def pages(path: str, *, count: int, batch: int = BATCH) -> Iterator[ParsedBatch]
         quiet=True,
     )
     strips, weights, typed, numbered = CommentStrips(), FontWeights(), TypedPages(), False
+    tabs = set[int]()
     try:
         for parsed in parser.parse_batches(path, batch_size=batch):
             found = list(parsed.result.pages)
@@ -226,6 +227,7 @@ def pages(path: str, *, count: int, batch: int = BATCH) -> Iterator[ParsedBatch]
             is_typed = typed.settle(items)
             take_change_bars(found)
             numbered = take_line_numbers(found, known=numbered)
+            tabs = take_tabs(found, tabs)
             comments = strips.of(found)
             layouts = [
                 lay_out(page, comments.get(page.page_num, 0.0), strip_between_languages(page), typed=is_typed)

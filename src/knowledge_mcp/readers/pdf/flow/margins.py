@@ -1,9 +1,11 @@
-"""Removes what is in the margin and not part of the text: line numbers, and change bars."""
+"""Removes what is in the margin and not part of the text: line numbers, change bars, and tabs of chapters."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
+from statistics import median
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,6 +25,15 @@ _NUMBER = re.compile(r"\s*(?P<number>\d{1,6})(?:\s+(?P<rest>\S.*)|\s*)", re.DOTA
 
 _BAR = re.compile(r"[|¦│┃❘❙❚▌▍▎▏ ]{1,200}")
 """A bar, or several bars joined by the parser."""
+
+_TAB = re.compile(r"[A-Z]?\d{1,3}[A-Z]?|[A-Z]")
+"""The number or letter of a chapter on a tab at the edge of its pages."""
+_LARGER = 1.3
+"""Minimum height of a tab relative to the line at the edge of the text: side notes are smaller, numbers alike."""
+_REPEATED = 3
+"""Minimum number of pages with a tab in one place: two may be the numbers of two titles."""
+_TEXT = 0.3
+"""Minimum share of a page's width of words that show where its text is."""
 
 _Numbers = list[tuple["TextItem", re.Match[str]]]
 
@@ -67,6 +78,37 @@ def take_change_bars(pages: Sequence[ParsedPage]) -> None:
         if all(item.x + item.width <= left or item.x >= right for item in bars):
             gone = set(map(id, bars))
             page.text_items = [item for item in page.text_items if id(item) not in gone]
+
+
+def take_tabs(pages: Sequence[ParsedPage], known: Collection[int] = ()) -> set[int]:
+    """Remove numbers in large print beside all text of their page, if pages repeat one in its place.
+
+    Args:
+        pages: the pages.
+        known: left edges of the tabs of earlier pages, in points: those of other chapters have the same.
+
+    Returns:
+        The left edges of the tabs, with those known.
+    """
+    tabs = [(page, item) for page in pages for item in _beside_text(page) if _TAB.fullmatch(item.text.strip())]
+    places = Counter((item.text.strip(), round(item.x), round(item.y)) for _, item in tabs)
+    edges = {edge for (_, edge, _), count in places.items() if count >= _REPEATED}.union(known)
+    gone = {id(item) for _, item in tabs if round(item.x) in edges}
+    for page in {id(page): page for page, item in tabs if id(item) in gone}.values():
+        page.text_items = [item for item in page.text_items if id(item) not in gone]
+    return edges
+
+
+def _beside_text(page: ParsedPage) -> list[TextItem]:
+    """Find the items in large print to the left or right of all words that run across a good part of the page."""
+    text = [item for item in page.text_items if item.width > _TEXT * page.width]
+    if not text:
+        return []
+    left, right = min(item.x for item in text), max(item.x + item.width for item in text)
+    large = _LARGER * median(item.height for item in text)
+    return [
+        item for item in page.text_items if item.height > large and (item.x + item.width <= left or item.x >= right)
+    ]
 
 
 def _line_numbers(items: Sequence[TextItem], fewest: int = _FEWEST) -> _Numbers:
