@@ -9,6 +9,7 @@ from knowledge_mcp.language.identifiers import (
     Labels,
     cell_label,
     detect_labels,
+    heading_identifier,
     identifier_key,
     is_identifier,
     is_void,
@@ -204,3 +205,10 @@ def test_the_number_of_a_place_is_no_identifier_in_any_language() -> None:
         map(is_identifier, ("Paragraph-3", "Abb.3", "Annex-2", "Tabelle-4", "Artículo-5", "Niveau-1", "Stufe-3"))
     )
     assert all(map(is_identifier, ("NF-12", "PUMP-A-3", "ABB-3", "Rule-5", "SEC-7")))
+
+
+def test_the_number_of_a_clause_of_an_annex_names_no_requirement() -> None:
+    named = [
+        heading_identifier(label) for label in ("D-1.7.2 Plaster", "A-9.8.8.3.(1) Height", "AC-2 USERS", "R-1.2 Log")
+    ]
+    assert named == [None, None, "AC-2", "R-1.2"]

@@ -6,8 +6,8 @@ import pytest
 
 from knowledge_mcp.language.openings import NumberedTitle
 from knowledge_mcp.model.document import Document
-from knowledge_mcp.readers.pdf.headings.candidates import HeadingCandidate
-from knowledge_mcp.readers.pdf.headings.run_in import is_one_sentence
+from knowledge_mcp.readers.pdf.headings.candidates import Body, HeadingCandidate
+from knowledge_mcp.readers.pdf.headings.run_in import cut_run_in, is_counted_sentence, is_one_sentence
 from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.readers.shared.layout import Line
 from tests.readers.in_process import InProcessSandbox
@@ -61,16 +61,32 @@ def test_a_mark_before_the_number_of_a_clause_is_printed_with_it_and_is_no_part_
         assert headings == [f"{mark} 3.1.1", f"{mark} 3.1.2", "3.1.3"]
 
 
+def _candidate(number: str, text: str, cut: int | None = None) -> HeadingCandidate:
+    line = Line(page=1, text=text, x0=72, y0=100, x1=300, y1=110, size=10, bold=False, font="Times")
+    numbered = NumberedTitle(number, text.partition(" ")[2])
+    return HeadingCandidate([line], text, numbered, (3, 1, 3), gap=9, next_gap=9, page_width=595, cut=cut)
+
+
 @pytest.mark.parametrize(
-    ("title", "is_sentence"),
+    ("text", "is_sentence"),
     [
-        ("Samples shall not contain any dust", True),
-        ("Proben müssen der Norm 4 entsprechen,", True),
-        ("Samples and what is in them", False),
+        ("3.1.3 Samples shall not contain any dust", True),
+        ("3.1.3 Proben müssen der Norm 4 entsprechen,", True),
+        ("3.1.3 Samples and what is in them", False),
+        ("3.1.3 Samples. They shall not contain any dust", False),
     ],
 )
-def test_a_sentence_that_obliges_is_no_title_without_a_full_stop_too(title: str, *, is_sentence: bool) -> None:
-    numbered = NumberedTitle("3.1.3", title)
-    line = Line(page=1, text=f"3.1.3 {title}", x0=72, y0=100, x1=300, y1=110, size=10, bold=False, font="Times")
-    candidate = HeadingCandidate([line], line.text, numbered, (3, 1, 3), gap=9, next_gap=9, page_width=595)
-    assert is_one_sentence(candidate) is is_sentence
+def test_a_sentence_that_obliges_is_no_title_without_a_full_stop_too(text: str, *, is_sentence: bool) -> None:
+    assert is_one_sentence(_candidate("3.1.3", text)) is is_sentence
+
+
+def test_a_count_with_a_bracket_is_a_sentence_of_its_article_also_in_bold() -> None:
+    assert is_counted_sentence(_candidate("5", "5) Samples are dry.", cut=2))
+    assert not is_counted_sentence(_candidate("5", "5. Samples are dry.", cut=2))
+    assert not is_counted_sentence(_candidate("5", "5) Samples. They are dry.", cut=10))
+
+
+def test_the_last_letter_of_an_abbreviation_ends_no_title() -> None:
+    candidate = _candidate("3.1.3", "3.1.3 The U.S. Code of Dust holds for all")
+    cut_run_in(candidate, Body(10, "Times", bold=False), ())
+    assert candidate.cut is None

@@ -26,6 +26,8 @@ _FOREIGN = re.compile(
     re.IGNORECASE,
 )
 _PLACE = re.compile(rf"(?:{NUMBERED}|Teil|Beispiel|Anmerkung|Stufe|Klasse|Niveau|Classe|Nivel|Livello)[\s-]{{0,3}}\d")
+_ANNEXED = re.compile(r"[A-Z](?<![RFNSQ])-\d{1,3}(?:\.\d{1,3})+\.?(?:\(|\Z)")
+"""A clause of an annex, or the note to a clause: "D-1.7.2", "A-9.8.8.3.(1)"; the letters left out name requirements."""
 _SHAPED = re.compile(r"[^\W\d_a-zß-ÿ]|[a-z]{1,5}[A-Z]")
 _SPACED = re.compile(r"(?P<id>[A-Z]{2,6} \d{1,4}(?:\.\d{1,4})*)(?:\s*[:–—-]|\.)\s*[A-Z\"“]")
 _ID_ROW = re.compile(
@@ -84,7 +86,8 @@ def heading_identifier(label: str) -> str | None:
     first = words[0].strip("[]():.–—*_`")
     if first.count(")") < first.count("("):
         first += ")"
-    return first if is_identifier(first) and re.search(r"[-_]", first) else None
+    is_named = is_identifier(first) and re.search(r"[-_]", first) and not _ANNEXED.match(first)
+    return first if is_named else None
 
 
 def file_identifier(stem: str) -> str | None:

@@ -26,7 +26,14 @@ from knowledge_mcp.readers.pdf.headings.candidates import (
     is_strong,
     settle_letters,
 )
-from knowledge_mcp.readers.pdf.headings.run_in import LEADING_TITLE, RUN_IN, cut_run_in, is_one_sentence, is_text
+from knowledge_mcp.readers.pdf.headings.run_in import (
+    LEADING_TITLE,
+    RUN_IN,
+    cut_run_in,
+    is_counted_sentence,
+    is_one_sentence,
+    is_text,
+)
 from knowledge_mcp.readers.pdf.headings.sequences import (
     FIRST_NUMBERS,
     copied,
@@ -338,6 +345,8 @@ def _numbered(found: Sequence[HeadingCandidate], body: Body, anchors: Collection
             continue  # pins of a circuit, marks of an axis
         elif (id(candidate) not in tight or _is_led(candidate)) and _may_be_numbered(candidate, body):
             cut_run_in(candidate, body, led)
+            if is_counted_sentence(candidate):
+                untitled.add(id(candidate))
             if candidate.cut is not None or not is_text(candidate, body):
                 possible.append(candidate)
             elif is_deep(candidate.numbered.number or "") and is_one_sentence(candidate):

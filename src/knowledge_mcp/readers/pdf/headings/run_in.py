@@ -14,7 +14,7 @@ from knowledge_mcp.readers.pdf.headings.candidates import (
     is_strong,
 )
 
-RUN_IN = re.compile(r"(?P<title>[A-Z(].{2,80}?)(?:\.\s+|\s[-–—]\s|—)\S")
+RUN_IN = re.compile(r"(?P<title>[A-Z(].{2,80}?)(?:(?<!\.[^\W\d_])\.\s+|\s[-–—]\s|—)\S")
 _SENTENCE = re.compile(
     r"(?:an?|all|any|each|every|no|nothing|neither|if|unless|where|th(?:e|is|at|ese|ose)) (?:\S+ ){4}|see ",
     re.IGNORECASE,
@@ -26,7 +26,7 @@ _SAYS = re.compile(
     r"|debe|deben|deberá|deberán|es|son|means?|bedeute[nt]|bezeichne[nt]|désignent?|significan?)\b"
 )
 """A verb that makes a clause without a title a sentence: "Doors shall open outwards."."""
-_OBLIGES = re.compile(r"\S \b(?:shall|must|muss|müssen|darf|dürfen|doit|doivent|deberá|deberán|debe|deben)\b")
+_OBLIGES = re.compile(r"[^.:]{1,90} (?:shall|must|muss|müssen|darf|dürfen|doit|doivent|deberá|deberán|debe|deben)\b")
 """A verb that a title does not have, so that a sentence needs no full stop: its line may end where a reference does."""
 _LEADING = 4
 """Minimum number of blanks in a line that leads to a list, of which titles have no colon."""
@@ -86,9 +86,17 @@ def _is_sentence(words: str, end: int | None = None) -> bool:
 def is_one_sentence(candidate: HeadingCandidate) -> bool:
     """Return whether a number is before one sentence without a heading, or before words that lead to a list."""
     title = candidate.numbered.title
-    ended = title.endswith("。") or (title.endswith((".", ":")) and _is_sentence(title)) or _OBLIGES.search(title)
+    ended = title.endswith("。") or (title.endswith((".", ":")) and _is_sentence(title)) or _OBLIGES.match(title)
     leads = title.endswith(":") and title.count(" ") >= _LEADING
     return candidate.cut is None and bool(ended or leads)
+
+
+def is_counted_sentence(candidate: HeadingCandidate) -> bool:
+    """Return whether only a count with a bracket is emphasised: "5)" is a sentence of its article, no clause."""
+    number = candidate.numbered.number or ""
+    return (
+        candidate.cut is not None and not is_deep(number) and candidate.text[: candidate.cut].rstrip() == f"{number})"
+    )
 
 
 def is_text(candidate: HeadingCandidate, body: Body) -> bool:
