@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import pytest
 
 from knowledge_mcp.model.document import BlockKind
+from knowledge_mcp.readers.pdf.continued import join_tables
+from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table
 from tests.readers.pdf_files import HEIGHT, LEFT, SENTENCE, Sheet, sheet
 from tests.readers.pdf_tables import read, tables
 
@@ -185,3 +188,52 @@ def test_a_row_without_a_name_stays_a_row_where_rows_have_none() -> None:
 def test_the_title_of_a_group_does_not_begin_another_table() -> None:
     (table,) = _two_pages(_ITEMS, [("Pumps", "", ""), _R3, ("R-4", "It rests.", "Test")], 1)
     assert [row[0] for row in table] == ["ID", "R-1", "R-2", "Pumps", "R-3", "R-4"]
+
+
+_PLACES = (72.0, 120.0, 380.0, 400.0, 420.0)
+
+
+def _piece(rows: Sequence[Sequence[str]], *columns: int) -> Table:
+    """Make a table of rows whose cells are in the columns given; words are 14 points wide."""
+    lines: list[Line] = []
+    for height, row in enumerate(rows):
+        lefts = [_PLACES[column] for column, cell in zip(columns, row, strict=True) if cell]
+        cells = [cell for cell in row if cell]
+        ends = itertools.accumulate(len(cell) + 1 for cell in cells)
+        gaps = [(end - 1, left + 14, right) for end, left, right in zip(ends, lefts, lefts[1:], strict=False)]
+        y = 100.0 + 14 * height
+        lines.append(
+            Line(
+                1,
+                " ".join(cells),
+                lefts[0],
+                y,
+                lefts[-1] + 14,
+                y + 10,
+                10,
+                bold=False,
+                font="Times",
+                gaps=tuple(gaps),
+            )
+        )
+    return Table(1, [list(row) for row in rows], lines)
+
+
+_FIRST = [["No.", "Text", "L1", "L2", "L3"], ["1.1", "Oil", "x", "x", "x"], ["1.2", "Air", "", "x", "x"]]
+
+
+def test_rows_with_an_empty_column_below_a_table_stay_in_their_columns() -> None:
+    page = PageLayout(1, 595, 842, [_piece(_FIRST, 0, 1, 2, 3, 4), _piece([["1.3", "Gas", "x", "x"]], 0, 1, 3, 4)])
+    join_tables([page])
+
+    (table,) = page.elements
+    assert isinstance(table, Table)
+    assert table.rows == [*_FIRST, ["1.3", "Gas", "", "x", "x"]]
+
+
+@pytest.mark.parametrize("name", ["Unit", "2.1.1"])
+def test_tables_whose_rows_do_not_count_on_are_two(name: str) -> None:
+    pieces = [_piece(_FIRST, 0, 1, 2, 3, 4), _piece([[name, "Gas", "x", "x"], ["1.3", "Air", "x", "x"]], 0, 1, 3, 4)]
+    page = PageLayout(1, 595, 842, [*pieces])
+    join_tables([page])
+    assert len(page.elements) == 2

@@ -30,6 +30,7 @@ _ALIKE = 0.6
 _SMALLER = 1.4
 """Points by which notes are set smaller than the text."""
 _NOTE = re.compile(rf"(?:[\d{RAISED}]{{1,3}}|[*†‡]{{1,2}})[.)]?\s")
+_NUMBERS = re.compile(r"\d+")
 _CONTINUED = re.compile(
     r"\b(?:continued|cont['’]?d|concluded)\b|\((?:cont\.?|continu\w{1,8}|suite|fin|fortgesetzt|Fortsetzung|vervolg|forts\.)\)",
     re.IGNORECASE,
@@ -43,8 +44,9 @@ def join_tables(pages: Sequence[PageLayout]) -> None:
     also if only one of its rows is repeated, or if the page ends below the header or between its rows;
     and the rest of a row that continues over the page is appended to the row. If both have bold first rows with
     different words, they are two tables. A line that says "continued" may be between them; it stays after the table.
-    Within a page, tables are joined if the header is repeated. A lone header at the end of a page or a column is
-    removed too.
+    Within a page, tables are joined if the header is repeated, or if the first row of the second has a number like the
+    last row of the first and its columns are below those of the first. A lone header at the end of a page or a column
+    is removed too.
     """
     said = ""
     for before, page in zip([None, *pages], pages, strict=False):
@@ -59,6 +61,7 @@ def join_tables(pages: Sequence[PageLayout]) -> None:
         if before is not None and before.number == page.number - 1:
             _join_cut_header(before, page)
         _join_in_columns(page)
+        _join_pieces(page)
     open_: Table | None = None
     last = 0
     for page in pages:
@@ -292,6 +295,46 @@ def _is_in_next_column(first: Table, second: Table) -> bool:
     is_higher = second.lines[0].y1 < first.lines[0].y0  # tables that begin at one height are side by side
     is_beside = min(line.x0 for line in second.lines) > max(line.x1 for line in first.lines)
     return is_higher and is_beside and _letters(first.rows[0]) == _letters(second.rows[0])
+
+
+def _join_pieces(page: PageLayout) -> None:
+    """Join a table with rows directly below it that the engine took for another one, as a column of theirs is empty."""
+    elements: list[Line | Table] = []
+    for element in page.elements:
+        last = elements[-1] if elements else None
+        if isinstance(last, Table) and isinstance(element, Table) and (rows := _rows_below(last, element)):
+            last.rows.extend(rows)
+            last.lines.extend(element.lines)
+        else:
+            elements.append(element)
+    page.elements = elements
+
+
+def _rows_below(first: Table, second: Table) -> list[list[str]]:
+    """Return the rows of a second table in the columns of the first; empty if the numbers of both are not alike."""
+    last, following = _NUMBERS.split(first.rows[-1][0]), _NUMBERS.split(second.rows[0][0])
+    columns, own = _places(first), _places(second)
+    if len(last) < 2 or last != following or not columns or not own or len(own) > len(columns):
+        return []
+    fits = [[at for at, each in enumerate(columns) if each[0] < right and left < each[1]] for left, right in own]
+    if any(len(each) != 1 for each in fits) or len({each[0] for each in fits}) < len(fits):
+        return []
+    rows = [[""] * len(columns) for _ in second.rows]
+    for row, cells in zip(rows, second.rows, strict=True):
+        for (at,), cell in zip(fits, cells, strict=True):
+            row[at] = cell
+    return rows
+
+
+def _places(table: Table) -> list[tuple[float, float]]:
+    """Return the left and right edges of the words in each column; empty if words run from one column into another."""
+    found: list[tuple[float, float]] = []
+    for left, right, _ in sorted(piece for line in table.lines for piece in line.pieces):
+        if found and left < found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], right))
+        else:
+            found.append((left, right))
+    return found if len(found) == len(table.rows[0]) else []
 
 
 def _first_table(elements: Sequence[Line | Table]) -> int | None:
