@@ -228,6 +228,9 @@ def test_a_table_without_lines_keeps_its_cells_and_their_raised_digits() -> None
         ("at \uf0b3 5", "ABCDEF+SymbolMT", "at ≥ 5"),
         ("\uf0a7 item", "Wingdings", "\uf0a7 item"),  # a bullet, which the text has in one form for all
         ("\uf0fc", "Wingdings2", "\uf0fc"),
+        ("\uf0b15.0", "ABCDEF+SymbolMT", "±5.0"),
+        ("0\uf0b0 to\uf02085 \uf0b0C \uf0b1 2", "ArialMT", "0° to 85 °C ± 2"),
+        ("\uf06d an item", "ArialMT", "\uf06d an item"),  # a ring
     ],
 )
 def test_signs_of_symbol_fonts_are_written_as_they_look(

@@ -42,6 +42,9 @@ _SYMBOL = 0xF000
 """Base of the Unicode range to which signs of symbol fonts are mapped by their codes."""
 _SYMBOL_FONTS = ("symbol", "symbolmt", "wingdings", "wingdings-regular")
 """Endings of the names of fonts whose signs are known by their codes."""
+_QUANTITY = "[\uf0b0\uf0b1\uf0b3\uf0a3\uf0b4\uf0bb\uf06d\uf057\uf044]"
+"""Degree, plus or minus, at least, at most, times, about, micro, ohm and difference in the font Symbol."""
+_AMONG_WORDS = re.compile(rf"\uf020|(?<!\A){_QUANTITY}|{_QUANTITY}(?=\w)")
 _TICKS = "\uf0fc\uf0fb\uf0fe\uf0fd"
 """Ticks and crosses of dingbat fonts: at the beginning of a line they have a meaning, unlike other signs there."""
 _INSET = 0.17
@@ -112,12 +115,17 @@ def write_as_printed(page: Any, text: Any, parsed: ParsedPage, hidden: Sequence[
 
 
 def _with_signs(item: TextItem) -> str:
-    """Convert the signs of symbol fonts to Unicode, except one that may be a list marker."""
+    """Convert the signs of symbol fonts to Unicode, except one that may be a list marker.
+
+    The parser joins signs to words in another font: they are signs of quantities, unless they may mark an item.
+    """
     text, font = item.text, (item.font_name or "").lower()
-    if not has_private_characters(text) or not font.endswith(_SYMBOL_FONTS):
+    if not has_private_characters(text):
         return text
-    mark = "" if text[0] in _TICKS else text[: has_private_characters(text[0])]
-    return mark + letters_for_symbols(text[len(mark) :], font)[0]
+    if not font.endswith(_SYMBOL_FONTS):
+        return _AMONG_WORDS.sub(lambda sign: letters_for_symbols(sign[0], "symbol")[0], text)
+    begins = has_private_characters(text[0]) and text[0] not in _TICKS and not text[1:2].isalnum()
+    return text[:begins] + letters_for_symbols(text[begins:], font)[0]
 
 
 class _Ligatures:
