@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from liteparse.types import AnnotationRect, LayoutBlock, LayoutCell, TextItem
 
+from knowledge_mcp.readers.pdf.flow.guessed_tables import tables_of
 from knowledge_mcp.readers.pdf.flow.long_tables import with_long_tables
+from knowledge_mcp.readers.pdf.lines import line_of
+from knowledge_mcp.readers.shared.layout import Table
 
 COLUMNS = 77.0, 109.0, 437.0, 457.0
 HEIGHT, PITCH, SPACE = 10.0, 12.0, 11.0
@@ -101,3 +104,28 @@ def test_text_below_a_table_is_none_of_its_rows() -> None:
         page.block("paragraph", top)
         assert [block.kind for block in with_long_tables(page.blocks, page.items)] == ["table", "paragraph"]
         assert len(words(with_long_tables(page.blocks, page.items)[0])) == 2
+
+
+def rows_of_two(last: str) -> list[list[str]]:
+    """Read the rows "7.3.1" and `last` of a table, which the engine has as one."""
+    texts = (("No.", "Text", "Level"), ("7.3.1", "Shut it", "1"), ("", "at once.", ""), (last, "Open it.", "2"))
+    edges, heights = (72, 120, 400), [90 + 14 * row for row in range(4)]
+    items = [
+        TextItem(text, x, y, 40, 10)
+        for y, cells in zip(heights, texts, strict=True)
+        for x, text in zip(edges, cells, strict=True)
+        if text
+    ]
+    places = {id(item): 0.0 for item in items}
+    lines = [line_of([item for item in items if item.y == y], 1, places) for y in heights]
+    cells = [
+        [LayoutCell(text, AnnotationRect(x, y, 48, high)) for x, text in zip(edges, row, strict=True)]
+        for row, y, high in ((texts[0], 90, 12), ((f"7.3.1 {last}", "Shut it at once. Open it.", "1 2"), 104, 40))
+    ]
+    found = tables_of(LayoutBlock("table", header=cells[0], rows=cells[1:]), lines, 1, items)
+    return [row for each in found or () if isinstance(each, Table) for row in each.rows[1:]]
+
+
+def test_a_row_with_numbers_that_count_on_is_as_many_rows() -> None:
+    assert rows_of_two("7.3.2") == [["7.3.1", "Shut it at once.", "1"], ["7.3.2", "Open it.", "2"]]
+    assert rows_of_two("7.3.5") == [["7.3.1 7.3.5", "Shut it at once. Open it.", "1 2"]]

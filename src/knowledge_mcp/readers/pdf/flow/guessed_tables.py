@@ -8,7 +8,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.language.openings import mark_alone
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _CLAUSE = re.compile(r"\d{1,3}(?:\.\d{1,3})+\.?|\d{1,2}\.|[A-Z]\.\d+(?:\.\d+)*|[A-Z]{1,2}\d{1,4}(?:\.\d{1,3})+\.?")
 _NUMBERED = re.compile(r"(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?(?:\s+[^\W\d_]|\Z)")
 _HANGING = re.compile(rf"{_CLAUSE.pattern}|[^\w\s(\"'“‘<\[]\s")
+_DIGITS = re.compile(r"\d+")
 _STANDS_OUT = 0.9
 """Minimum difference in points between a bold clause heading and the text of a table."""
 
@@ -57,7 +58,8 @@ def tables_of(
         items: items of the region, from which the words of cells are taken as printed.
         outside: lines to the left of the region, at the height of its lines: they may be names of its rows.
     """
-    rows = [_row(cells, items) for cells in [block.header or [], *(block.rows or [])] if cells]
+    guessed = [block.header or [], *(block.rows or [])]
+    rows = [_row(row, items) for cells in guessed if cells for row in _counted(cells, items)]
     lines = [*_named_by(rows, outside), *lines]
     width = max((len(row.cells) for row in rows), default=0)
     if width < 2 or len(rows) < 2 or sum(line.code for line in lines) > 0.6 * len(lines):
@@ -133,6 +135,35 @@ def _named_by(rows: Sequence[_Row], outside: Sequence[Line]) -> Sequence[Line]:
     return outside
 
 
+def _counted(cells: Sequence[LayoutCell], items: Sequence[TextItem]) -> list[Sequence[LayoutCell]]:
+    """Divide a row whose first cell has numbers that count on, which the engine joins: "7.3.1 7.3.2" are two rows."""
+    names = _clean(cells[0].text).split()
+    keys = [[int(part) for part in _DIGITS.findall(name)] for name in names if _CLAUSE.fullmatch(name)]
+    counted = all([*one[:-1], one[-1] + 1] == other for one, other in itertools.pairwise(keys))
+    boxes = [cell.bbox for cell in cells if cell.bbox is not None]
+    if not counted or len(names) < 2 or len(keys) < len(names) or len(boxes) < len(cells):
+        return [cells]
+    near = [[item for item in items if stands_in(item, box_of(box), _AROUND)] for box in boxes]
+    starts = sorted(item.y - item.height / 2 for item in near[0] if item.text.strip() in names)
+    if len(starts) != len(names):
+        return [cells]
+    rows: list[Sequence[LayoutCell]] = []
+    for top, bottom in itertools.pairwise([-math.inf, *starts[1:], math.inf]):
+        parts = [[item for item in inside if top <= item.y < bottom] for inside in near]
+        heights = [item.y for part in parts for item in part], [item.y + item.height for part in parts for item in part]
+        upper, lower = min(heights[0]), max(heights[1])
+        placed = [replace(box, y=upper, height=lower - upper) for box in boxes]
+        rows.append(
+            [replace(cell, text=_words(part), bbox=box) for cell, part, box in zip(cells, parts, placed, strict=True)]
+        )
+    return rows
+
+
+def _words(items: Sequence[TextItem]) -> str:
+    places = dict.fromkeys(map(id, items), 0.0)
+    return " ".join(line_of(row, 0, places).text for row in rows_of(items))
+
+
 def _row(cells: Sequence[LayoutCell], items: Sequence[TextItem]) -> _Row:
     boxes = [cell.bbox for cell in cells if cell.bbox is not None and cell.text.strip()]
     top = min((box.y for box in boxes), default=0.0)
@@ -151,8 +182,7 @@ def _printed(cell: LayoutCell, items: Sequence[TextItem]) -> str:
     if not inside or not _WRITTEN.search(guessed):
         raised = {on_the_line(word): word for item in inside for word in item.text.split()}
         return " ".join(raised.get(word, word) for word in guessed.split())
-    places = dict.fromkeys(map(id, inside), 0.0)
-    return " ".join(line_of(row, 0, places).text for row in rows_of(inside))
+    return _words(inside)
 
 
 def _clean(text: str) -> str:
