@@ -54,6 +54,9 @@ _DINGBATS = {
     0xFC: "✓", 0xFE: "☑", 0xFD: "☒", 0xA8: "☐", 0x6F: "☐", 0xFB: "✗", 0xA7: "▪", 0xE0: "→", 0xF0: "⇒", 0x4A: "☺",
     0x6C: "●", 0x6E: "■", 0x75: "◆", 0x76: "❖", 0x77: "◆", 0xD8: "➢", 0x50: "✓",
 }  # fmt: skip
+_QUANTITY = "[\uf0b0\uf0b1\uf0b3\uf0a3\uf0b4\uf0bb\uf06d\uf057\uf044]"
+"""Degree, plus or minus, at least, at most, times, about, micro, ohm and difference in the font Symbol."""
+_AMONG_WORDS = re.compile(rf"\uf020|(?<!\A){_QUANTITY}|{_QUANTITY}(?=\w)")
 _UNKNOWN_SIGN = "▪"
 
 
@@ -79,3 +82,8 @@ def letters_for_symbols(text: str, font: str) -> tuple[str, int]:
         return found or _UNKNOWN_SIGN
 
     return _PRIVATE.sub(letter, text), unknown
+
+
+def signs_of_quantities(text: str) -> str:
+    """Convert the signs of quantities from the font Symbol among words in another font, except marks of items."""
+    return _AMONG_WORDS.sub(lambda sign: _SYMBOLS[ord(sign[0]) & 0xFF], text)

@@ -159,7 +159,7 @@ def _counted(cells: Sequence[LayoutCell], items: Sequence[TextItem]) -> list[Seq
     return rows
 
 
-def _words(items: Sequence[TextItem]) -> str:
+def _words(items: list[TextItem]) -> str:
     places = dict.fromkeys(map(id, items), 0.0)
     return " ".join(line_of(row, 0, places).text for row in rows_of(items))
 

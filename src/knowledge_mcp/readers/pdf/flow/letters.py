@@ -29,7 +29,7 @@ from knowledge_mcp.readers.pdf.geometry import (
 from knowledge_mcp.readers.pdf.lines import HEAVY, Box, is_rotated, is_slanted, size_of
 from knowledge_mcp.readers.shared.layout import is_bold_name, is_code_name, is_italic_name, letters_of
 from knowledge_mcp.readers.shared.richtext import raised_or_lowered
-from knowledge_mcp.support.charsets import has_private_characters, letters_for_symbols
+from knowledge_mcp.support.charsets import has_private_characters, letters_for_symbols, signs_of_quantities
 
 if TYPE_CHECKING:
     from liteparse.types import ParsedPage, TextItem
@@ -42,9 +42,6 @@ _SYMBOL = 0xF000
 """Base of the Unicode range to which signs of symbol fonts are mapped by their codes."""
 _SYMBOL_FONTS = ("symbol", "symbolmt", "wingdings", "wingdings-regular")
 """Endings of the names of fonts whose signs are known by their codes."""
-_QUANTITY = "[\uf0b0\uf0b1\uf0b3\uf0a3\uf0b4\uf0bb\uf06d\uf057\uf044]"
-"""Degree, plus or minus, at least, at most, times, about, micro, ohm and difference in the font Symbol."""
-_AMONG_WORDS = re.compile(rf"\uf020|(?<!\A){_QUANTITY}|{_QUANTITY}(?=\w)")
 _TICKS = "\uf0fc\uf0fb\uf0fe\uf0fd"
 """Ticks and crosses of dingbat fonts: at the beginning of a line they have a meaning, unlike other signs there."""
 _INSET = 0.17
@@ -120,10 +117,8 @@ def _with_signs(item: TextItem) -> str:
     The parser joins signs to words in another font: they are signs of quantities, unless they may mark an item.
     """
     text, font = item.text, (item.font_name or "").lower()
-    if not has_private_characters(text):
-        return text
-    if not font.endswith(_SYMBOL_FONTS):
-        return _AMONG_WORDS.sub(lambda sign: letters_for_symbols(sign[0], "symbol")[0], text)
+    if not (has_private_characters(text) and font.endswith(_SYMBOL_FONTS)):
+        return signs_of_quantities(text)
     begins = has_private_characters(text[0]) and text[0] not in _TICKS and not text[1:2].isalnum()
     return text[:begins] + letters_for_symbols(text[begins:], font)[0]
 
