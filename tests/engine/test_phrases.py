@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.language.phrases import VerbatimMatcher, phrases_in
+from knowledge_mcp.language.phrases import VerbatimMatcher, phrases_in, runs_of_question
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.query import Equals, SearchAnswer, SearchMode, SearchQuery
 from knowledge_mcp.ports import Store
@@ -175,7 +175,8 @@ def test_words_stand_together_within_one_text_whatever_blanks_and_marks_are_betw
     assert VerbatimMatcher("gate-valve").holds(phrase)
     assert not VerbatimMatcher("gate valves").holds(phrase)
     assert not VerbatimMatcher("the gate", "valve").holds(phrase)
-    assert VerbatimMatcher("one two three four").share("two three four five") == 0.5
-    assert VerbatimMatcher("one two three four").share("two three four five", 0.4) == 0.5
-    assert VerbatimMatcher("one two three four").share("two three four five", 0.5) == 0.0
-    assert VerbatimMatcher("one two three").share("one two three") == 0.0
+    runs = runs_of_question("two three four five")
+    assert VerbatimMatcher("one two three four").share(runs) == 0.5
+    assert VerbatimMatcher("one two three four").share(runs, 0.4) == 0.5
+    assert VerbatimMatcher("one two three four").share(runs, 0.5) == 0.0
+    assert VerbatimMatcher("one two three").share(runs_of_question("one two three")) == 0.0

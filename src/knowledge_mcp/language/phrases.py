@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -43,6 +43,12 @@ def word_runs(words: Sequence[str]) -> set[tuple[str, ...]]:
     return set(zip(*(words[at:] for at in range(RUN)), strict=False)) or {tuple(words)}
 
 
+def runs_of_question(question: str) -> set[tuple[str, ...]]:
+    """Return the three-word n-grams of a question; empty if it has less than four words."""
+    words = plain_words(question)
+    return set(zip(*(words[at:] for at in range(_SAID)), strict=False)) if len(words) >= _LEAST_WORDS else set()
+
+
 @dataclass(frozen=True, slots=True)
 class Phrase:
     """A phrase whose words must be adjacent.
@@ -79,16 +85,13 @@ class VerbatimMatcher:
         first = phrase.key.split(maxsplit=1)[0]
         return any(first in text and _together(phrase.key).search(text) for text in self._folded)
 
-    def share(self, question: str, above: float = 0.0) -> float:
-        """Return the share of a question's three-word n-grams that the text contains.
+    def share(self, runs: Collection[tuple[str, ...]], above: float = 0.0) -> float:
+        """Return the share of a question's `runs_of_question` that the text contains.
 
-        It is 0 for a question of less than four words, and if an early check shows that it is not `above` a limit.
+        It is 0 if there are none, and if an early check shows that it is not `above` a limit.
         """
-        words = plain_words(question)
-        if len(words) < _LEAST_WORDS:
-            return 0.0
-        runs = {tuple(words[at : at + _SAID]) for at in range(len(words) - _SAID + 1)}
-        there = {word for word in words if any(word in text for text in self._folded)}
+        text = "\n".join(self._folded)
+        there = {word for word in set().union(*runs) if word in text}
         possible = [run for run in runs if there.issuperset(run)]
         if len(possible) <= above * len(runs):
             return 0.0

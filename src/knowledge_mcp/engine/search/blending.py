@@ -14,7 +14,9 @@ distribution of the scores.
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 import struct
 from collections.abc import Callable, Container, Mapping, Sequence
 
@@ -67,10 +69,11 @@ def blend(
     word_scores = {hit.chunk_id: hit.score for hit in lexical}
     farthest = _UNSEEN * max(0.0, dense[-1].score) if dense else 0.0
     fewest = lexical[-1].score if lexical and cut else 0.0
-    totals = [
-        (min(0.0, -near.get(chunk_id, farthest) - WORDS * word_scores.get(chunk_id, fewest) / in_full), chunk_id)
+    sums = (
+        (near.get(chunk_id, farthest) + WORDS * word_scores.get(chunk_id, fewest) / in_full, chunk_id)
         for chunk_id in near | word_scores
-    ]
+    )
+    totals = [(-total if total > 0.0 else 0.0, chunk_id) for total, chunk_id in sums]
     totals.sort()
     best = sorted((total / (_HALF - total), chunk_id) for total, chunk_id in totals[:limit])  # equal scores by id
     named = {chunk_id for _, chunk_id in best}
@@ -149,7 +152,7 @@ def _moved(vector: Vector, examples: Mapping[str, Vector]) -> Vector | None:
     if not others:
         return None
     share = _ADDED / len(others)
-    summed = map(sum, zip(*others, strict=True))
+    summed = functools.reduce(lambda one, other: tuple(map(operator.add, one, other)), others)
     numbers = [own + share * added for own, added in zip(numbers_of(vector), summed, strict=True)]
     length = math.hypot(*numbers)
     return struct.pack(f"<{len(numbers)}f", *[number / length for number in numbers]) if length > 0.0 else None

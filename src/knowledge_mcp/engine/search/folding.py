@@ -126,7 +126,7 @@ def _texts_first(hits: Sequence[Hit]) -> list[Hit]:
 
 def _is_index(chunk: Chunk) -> bool:
     figures = len(_FIGURE.findall(chunk.content))
-    return figures * _WORDS_FOR_A_FIGURE >= len(chunk.content.split()) and any(
+    return 0 < figures * _WORDS_FOR_A_FIGURE >= len(chunk.content.split()) and any(
         role_of_title(split_clause_number(title).title) is SectionRole.INDEX for title in chunk.section_hierarchy
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from knowledge_mcp.engine.core.base import Base, Passages
 from knowledge_mcp.engine.search.blending import Ranked
 from knowledge_mcp.engine.search.folding import TOGETHER
-from knowledge_mcp.language.phrases import Phrase, VerbatimMatcher, phrases_in
+from knowledge_mcp.language.phrases import Phrase, VerbatimMatcher, phrases_in, runs_of_question
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.query import Filter, LegHit, LegResults, LegScore, SearchMode
 
@@ -72,7 +72,8 @@ def first_verbatim(
 ) -> list[Ranked]:
     """Put hits first that contain most of a question in its word order, longest matches first; at most `limit`."""
     best = [hit.chunk_id for hit in lexical[:BEST_BY_WORDS]]
-    shares = {each.id: _words_in(each).share(question, _MOSTLY) for each in passages.get(best)}
+    runs = runs_of_question(question)
+    shares = {each.id: _words_in(each).share(runs, _MOSTLY) for each in passages.get(best)}
     verbatim = {chunk_id: share for chunk_id, share in shares.items() if share > _MOSTLY}
     if not verbatim:
         return list(ranked)

@@ -105,7 +105,7 @@ def is_newer(label: str, other: str) -> bool:
     The first number between hyphens decides (0 if there is none), then the text. This is a total order: of two
     different labels exactly one is newer, so two versions never keep replacing each other's index.
     """
-    return _order(label) > _order(other)
+    return label != other and _order(label) > _order(other)
 
 
 class IndexedPlace(Protocol):

@@ -83,15 +83,16 @@ class _RecentValues(Generic[T]):
     def get(self, slots: NDArray[np.int64], read: Callable[[NDArray[np.int64]], NDArray[T]]) -> NDArray[T]:
         """Return the values of some slots; `read` reads those that are not cached."""
         places = slots % len(self._slots)
+        values = np.empty((len(slots), *self._values.shape[1:]), self._values.dtype)
         with self._lock:
-            values = self._values[places]
-            missing = np.flatnonzero(self._slots[places] != slots)
-        if len(missing):
-            values[missing] = found = read(slots[missing])
-            taken = places[missing]
+            known = self._slots[places] == slots
+            values[known] = self._values[places[known]]
+        if not known.all():
+            missing, taken = slots[~known], places[~known]
+            values[~known] = found = read(missing)
             with self._lock:  # if two slots share a place, the last one wins, in both arrays
                 self._values[taken] = found
-                self._slots[taken] = slots[missing]
+                self._slots[taken] = missing
         return values
 
 
