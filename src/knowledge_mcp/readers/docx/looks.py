@@ -148,12 +148,15 @@ class Looks:
         base = self._of_paragraph(style_id)
         if not properties and style_id in {None, self._default}:
             return bool(base.bold)
-        written = self._chain(value(properties["rStyle"])) if "rStyle" in properties else _NOTHING
-        look = _look(properties).over(written).over(base)
+        styled = self._chain(value(properties["rStyle"])).over(base) if "rStyle" in properties else base
         usual = self._of_paragraph(None)
-        if look.bold or (look.font != usual.font and _HEAVY.search(look.font or "")):
+        if is_on(properties["b"]) if "b" in properties else styled.bold:
             return True
-        return (look.size or 0) >= _LARGER * (usual.size or _USUAL_SIZE)
+        font = attribute(properties.get("rFonts"), "ascii") or styled.font
+        if font != usual.font and _HEAVY.search(font or ""):
+            return True
+        size = whole_number(value(properties.get("sz")), styled.size)
+        return (size or 0) >= _LARGER * (usual.size or _USUAL_SIZE)
 
     def _vanishes(self, own: _Look, written: _Look, base: _Look) -> bool:
         """Combine the toggles: a run's own value wins; otherwise those of its two styles cancel each other."""

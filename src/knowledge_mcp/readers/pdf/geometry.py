@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -26,6 +27,7 @@ _LEVEL_BASE = 0.5
 SAME: Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
 
 
+@functools.cache
 def raw() -> Any:
     """Return PDFium's raw functions; the library has no types for them."""
     import pypdfium2.raw
@@ -74,8 +76,8 @@ def text_in(page: Any, text: Any, left: float, top: float, right: float, bottom:
 def from_page(page: Any, size: tuple[float, float], x: float, y: float) -> tuple[float, float]:
     """Convert a point in page space to points from the top left of the page as shown, with dimensions `size`."""
     across, down = ctypes.c_int(), ctypes.c_int()
-    width, height = (round(each * _SCALE) for each in size)
-    raw().FPDF_PageToDevice(page, 0, 0, width, height, 0, x, y, across, down)
+    width, height = size
+    raw().FPDF_PageToDevice(page, 0, 0, round(width * _SCALE), round(height * _SCALE), 0, x, y, across, down)
     return across.value / _SCALE, down.value / _SCALE
 
 

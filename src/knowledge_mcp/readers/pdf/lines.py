@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -79,6 +79,13 @@ def box_of(rect: AnnotationRect) -> Box:
     return rect.x, rect.y, rect.x + rect.width, rect.y + rect.height
 
 
+def crossings(spans: Iterable[tuple[float, float]]) -> Callable[[float], int]:
+    """Return a function that counts the spans, each given by its two ends, that a place is inside of."""
+    real = [span for span in spans if span[0] < span[1]]
+    starts, ends = sorted(start for start, _ in real), sorted(end for _, end in real)
+    return lambda x: bisect_left(starts, x) - bisect_right(ends, x)
+
+
 def rows_of(items: list[TextItem]) -> list[list[TextItem]]:
     """Group items that share a baseline into rows from top to bottom; each row is sorted from left to right."""
     rows: list[list[TextItem]] = []
@@ -114,9 +121,10 @@ def _share_baseline(one: TextItem, other: TextItem) -> bool:
 
 def _is_line_below(above: TextItem, item: TextItem) -> bool:
     """Return whether two items are lines of text one below the other; larger print next to them may overlap both."""
+    if min(above.width, item.width) <= _TEXT_WIDTH * max(above.height, item.height):
+        return False
     shared = min(above.x + above.width, item.x + item.width) - max(above.x, item.x)
-    is_text = min(above.width, item.width) > _TEXT_WIDTH * max(above.height, item.height)
-    return is_text and shared > 0 and not _share_baseline(above, item)
+    return shared > 0 and not _share_baseline(above, item)
 
 
 def parts_of(row: Sequence[TextItem], places: Mapping[int, float]) -> list[list[TextItem]]:

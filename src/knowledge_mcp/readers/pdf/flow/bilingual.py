@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.openings import split_clause_number
-from knowledge_mcp.readers.pdf.lines import is_rotated
+from knowledge_mcp.readers.pdf.lines import crossings, is_rotated
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, lines_of
 from knowledge_mcp.readers.shared.tables import LEAST_SHARE, have_the_same_clauses, number_of, parallel_columns
 
@@ -79,7 +79,8 @@ def strip_between_languages(page: ParsedPage) -> float:
     items = [item for item in page.text_items if item.text.strip() and not is_rotated(item)]
     first, last = (round(share * page.width) for share in _MIDDLE)
     step = max(1, (last - first) // _MOST_PLACES)
-    crossing = {x: sum(item.x < x < item.x + item.width for item in items) for x in range(first, last, step)}
+    crossed = crossings((item.x, item.x + item.width) for item in items)
+    crossing = {x: crossed(x) for x in range(first, last, step)}
     least = min(crossing.values(), default=0)
     if not items or least > _CROSSING * len(items):
         return 0.0

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.language.openings import mark_alone
-from knowledge_mcp.readers.pdf.lines import rows_of, size_of
+from knowledge_mcp.readers.pdf.lines import crossings, rows_of, size_of
 
 if TYPE_CHECKING:
     from liteparse.types import TextItem
@@ -115,21 +115,18 @@ def _least_crossed(rows: Sequence[Sequence[TextItem]], places: Sequence[float], 
 
     The few are titles, and the page number.
     """
-    crossing: dict[float, int] = {}
-    wide: list[float] = []
     spans = [_spans(row) for row in rows]
-    for x in places:
+    crossed = crossings(span for some in spans for span in some)  # a row's spans do not overlap
+    crossing = {x: crossed(x) for x in places}
+    fewest = sorted(places, key=crossing.__getitem__)
+    most = crossing[fewest[0]] + _FEW
+    for x in itertools.takewhile(lambda x: crossing[x] <= most, fewest):
         clear = [some for some in spans if not _is_within(some, x)]
         ends = max((end for some in clear for start, end in some if start < x), default=0.0)
         starts = min((start for some in clear for start, _ in some if start >= x), default=math.inf)
-        crossing[x] = len(rows) - len(clear)
-        wide += [x] if starts - ends >= narrowest else []
-    most = min(crossing.values()) + _FEW
-    return min(
-        (x for x in wide if crossing[x] <= most),
-        key=crossing.__getitem__,
-        default=min(places, key=crossing.__getitem__),
-    )
+        if starts - ends >= narrowest:
+            return x
+    return fewest[0]
 
 
 def _heights_across(rows: Sequence[Sequence[TextItem]], x: float) -> tuple[float, ...]:

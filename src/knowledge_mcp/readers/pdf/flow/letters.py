@@ -413,10 +413,13 @@ def _raised_in(text: Any, start: int, end: int, printed: str) -> Iterator[tuple[
             beside = beside if _is_beside(text, end - 1, beside, _NOTE_GAP) else len(printed)
         if beside >= len(printed) or printed[beside].isspace():
             continue
+        base, level = base_of_letter(text, at), base_of_letter(text, beside)
+        if base <= level:  # true of most, and asked faster than sizes
+            continue
         size, usual = size_of_letter(text, at), size_of_letter(text, beside)
         least = 0.0 if printed[at].isdigit() else _LEAST
-        high = base_of_letter(text, beside) + _HIGH * usual
-        if least * usual < size < _SMALL * usual and high < base_of_letter(text, at) < high + usual:
+        high = level + _HIGH * usual
+        if least * usual < size < _SMALL * usual and high < base < high + usual:
             while (least or printed[end - 1] == ")") and base_of_letter(text, end - 1) <= high:
                 end -= 1
             yield at, end
