@@ -324,13 +324,17 @@ def test_a_hint_at_the_terminal_names_commands_and_no_tool(
 def test_a_command_loads_no_other_command() -> None:
     script = (
         "import sys\nfrom knowledge_mcp.cli.knowledge.main import main\n"
-        "sys.argv = ['knowledge', 'documents', '--help']\ntry:\n    main()\nfinally:\n    print(*sys.modules)"
+        "sys.argv = ['knowledge', 'documents', '--help']\ntry:\n    main()\nfinally:\n    print(*sys.modules)\n"
+        "    import knowledge_mcp.surfaces.standards\n    print(*sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
-    modules = set(done.stdout.splitlines()[-1].split())
+    modules, with_tools = (set(line.split()) for line in done.stdout.splitlines()[-2:])
     commands = {each for each in modules if each.startswith("knowledge_mcp.cli.knowledge.")}
     assert commands == {"knowledge_mcp.cli.knowledge.main", "knowledge_mcp.cli.knowledge.documents"}
     assert not {each for each in modules if each.startswith(("knowledge_mcp.engine", "knowledge_mcp.language"))}
+    # what compares documents takes longer to load than all else that the tools need
+    rooms = {each.rpartition(".")[0] for each in with_tools - {"knowledge_mcp.engine.changes.kinds"}}
+    assert rooms.isdisjoint({"knowledge_mcp.engine.changes", "knowledge_mcp.engine.tracing"})
 
 
 def test_every_command_of_the_list_is_there_with_a_help() -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from knowledge_mcp.cli.knowledge.review.compare import compare_editions, edition_at
 from knowledge_mcp.cli.knowledge.review.files import files_below
-from knowledge_mcp.engine.changes.aligning import LinkKind
 from knowledge_mcp.engine.changes.differences import ClauseChange
+from knowledge_mcp.engine.changes.kinds import LinkKind
 from knowledge_mcp.settings import load_settings
 from knowledge_mcp.support.files import remove_folder
 

@@ -8,10 +8,10 @@ from collections import Counter
 
 import pytest
 
-from knowledge_mcp.engine.changes.aligning import LinkKind, align
+from knowledge_mcp.engine.changes.aligning import align
 from knowledge_mcp.engine.changes.clauses import Edition, EditionPart, edition_of
 from knowledge_mcp.engine.changes.differences import ClauseChange, changes_of
-from knowledge_mcp.engine.changes.kinds import ChangeType, TextChange
+from knowledge_mcp.engine.changes.kinds import ChangeType, LinkKind, TextChange
 from knowledge_mcp.engine.changes.side_by_side import side_by_side
 from knowledge_mcp.engine.changes.wording import in_common
 from knowledge_mcp.lexical.analyser import EnglishAnalyser

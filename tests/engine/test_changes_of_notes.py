@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from knowledge_mcp.engine.changes.aligning import LinkKind, align
+from knowledge_mcp.engine.changes.aligning import align
 from knowledge_mcp.engine.changes.clauses import edition_of
 from knowledge_mcp.engine.changes.differences import changes_of
+from knowledge_mcp.engine.changes.kinds import LinkKind
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from tests.engine.test_changes import compared, heading_of, inside, part_of
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_mcp.engine.changes.aligning import LinkKind, align
+from knowledge_mcp.engine.changes.aligning import align
 from knowledge_mcp.engine.changes.clauses import Edition, edition_of
 from knowledge_mcp.engine.changes.comparing import must_be_editions
 from knowledge_mcp.engine.changes.differences import ClauseChange
+from knowledge_mcp.engine.changes.kinds import LinkKind
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import InvalidInputError
 from tests.engine.test_changes import became, compared, edition, heading_of, inside, part_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_mcp.engine.changes.aligning import LinkKind
 from knowledge_mcp.engine.changes.differences import ClauseChange
+from knowledge_mcp.engine.changes.kinds import LinkKind
 from tests.engine.test_changes import became, compared, heading_of
 
 _PARTS = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from knowledge_mcp.engine.changes.aligning import LinkKind
+from knowledge_mcp.engine.changes.kinds import LinkKind
 from knowledge_mcp.engine.changes.side_by_side import side_by_side
 from tests.engine.test_changes import OLD, compared, inside
 

@@ -6,8 +6,9 @@ from collections import Counter
 
 import pytest
 
-from knowledge_mcp.engine.changes.aligning import ClauseLink, LinkKind
+from knowledge_mcp.engine.changes.aligning import ClauseLink
 from knowledge_mcp.engine.changes.differences import changes_of
+from knowledge_mcp.engine.changes.kinds import LinkKind
 from tests.engine.test_changes import became, compared, edition, inside
 
 

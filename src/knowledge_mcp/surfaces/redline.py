@@ -9,16 +9,17 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from knowledge_mcp.engine.changes.aligning import LinkKind
-from knowledge_mcp.engine.changes.clauses import Clause
-from knowledge_mcp.engine.changes.differences import ClauseChange
-from knowledge_mcp.engine.changes.kinds import WEIGHTIEST_FIRST, ChangeType, TextChange
-from knowledge_mcp.engine.changes.sentences import Weights, word_weights
-from knowledge_mcp.engine.changes.side_by_side import Marked, side_by_side
+from knowledge_mcp.engine.changes.kinds import WEIGHTIEST_FIRST, ChangeType, LinkKind, TextChange
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.surfaces.tables import counts_in_words, csv_text
+
+if TYPE_CHECKING:
+    from knowledge_mcp.engine.changes.clauses import Clause
+    from knowledge_mcp.engine.changes.differences import ClauseChange
+    from knowledge_mcp.engine.changes.sentences import Weights
+    from knowledge_mcp.engine.changes.side_by_side import Marked
 
 _COLUMNS = ("clause_change", "change", "requirement", "old", "new", "from", "to", "old_text", "new_text", "elsewhere")
 
@@ -197,6 +198,8 @@ def _count(name: str, words: str) -> str:
 
 def _fold_clauses(changes: Sequence[ClauseChange], drawn: Collection[str]) -> Iterator[str]:
     """Yield clauses with those below them nested inside; clauses with a change are open."""
+    from knowledge_mcp.engine.changes.sentences import word_weights
+
     levels = [_level(each) for each in changes]
     is_changed = [each.link.kind is not LinkKind.SAME or bool(each.changes) for each in changes]
     above: list[int] = []
@@ -224,6 +227,8 @@ def _level(each: ClauseChange) -> int:
 
 def _clause(each: ClauseChange, drawn: Collection[str], weights: Weights, *, is_open: bool) -> str:
     """Write a clause up to the start of its subclauses."""
+    from knowledge_mcp.engine.changes.side_by_side import side_by_side
+
     old, new = each.link.old, each.link.new
     names = {change.name for change in each.changes}
     kinds = "".join(f' <span class="kind {_counted(name)}">{name}</span>' for name in WEIGHTIEST_FIRST if name in names)

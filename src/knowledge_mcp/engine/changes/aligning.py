@@ -14,9 +14,9 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
+from knowledge_mcp.engine.changes.kinds import LinkKind
 from knowledge_mcp.engine.changes.leftovers import Leftovers
 from knowledge_mcp.engine.changes.sides import ClausePairs, EditionSide, Terms, rarity_of
 from knowledge_mcp.engine.changes.wording import RARE, holders, is_contained, own_runs_in_common, plain, words_of
@@ -28,20 +28,6 @@ _ROUNDS = 3
 """Number of rounds; later rounds use the pairs of the previous one, because only then the position of a clause is
 known.
 """
-
-
-class LinkKind(StrEnum):
-    """What became of a clause."""
-
-    SAME = "same"
-    EDITED = "edited"
-    RENAMED = "renamed"
-    RENUMBERED = "renumbered"
-    MOVED = "moved"
-    SPLIT = "split"
-    MERGED = "merged"
-    ADDED = "added"
-    REMOVED = "removed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 
-from knowledge_mcp.engine.changes.aligning import LinkKind
 from knowledge_mcp.engine.changes.clauses import Clause
 from knowledge_mcp.engine.changes.differences import ChangeType, ClauseChange
+from knowledge_mcp.engine.changes.kinds import LinkKind
 from knowledge_mcp.engine.changes.wording import plain, words_of
 from knowledge_mcp.engine.core.designations import designations_at
 from knowledge_mcp.language.editions import marks_in, without_marks

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from knowledge_mcp.engine.changes.aligning import ClauseLink, LinkKind
+from knowledge_mcp.engine.changes.aligning import ClauseLink
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
 from knowledge_mcp.engine.changes.inside.columns import ChangedColumns
 from knowledge_mcp.engine.changes.inside.counterparts import CounterpartFinder, as_parts
@@ -17,7 +17,7 @@ from knowledge_mcp.engine.changes.inside.standing import (
     introduces,
     turned_clauses,
 )
-from knowledge_mcp.engine.changes.kinds import CUT, WEIGHTIEST_FIRST, ChangeType, TextChange
+from knowledge_mcp.engine.changes.kinds import CUT, WEIGHTIEST_FIRST, ChangeType, LinkKind, TextChange
 from knowledge_mcp.engine.changes.marking import (
     PrintedPlaces,
 )

@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from knowledge_mcp.engine.changes.aligning import LinkKind
 from knowledge_mcp.engine.changes.changed_names import (
     Subject,
     SubjectKind,
@@ -21,6 +20,7 @@ from knowledge_mcp.engine.changes.changed_names import (
 )
 from knowledge_mcp.engine.changes.comparing import EditionPair
 from knowledge_mcp.engine.changes.differences import ClauseChange
+from knowledge_mcp.engine.changes.kinds import LinkKind
 from knowledge_mcp.engine.changes.wording import plain, words_of
 from knowledge_mcp.engine.core.designations import (
     Designation,

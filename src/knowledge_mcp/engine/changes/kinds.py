@@ -1,4 +1,4 @@
-"""Kinds of change inside a clause, and their order of importance."""
+"""What became of a clause; kinds of change inside it, and their order of importance."""
 
 from __future__ import annotations
 
@@ -19,6 +19,20 @@ class ChangeType(StrEnum):
     PROPERTY = "property"
     REFERENCE = "reference"
     WORDS = "words"
+
+
+class LinkKind(StrEnum):
+    """What became of a clause."""
+
+    SAME = "same"
+    EDITED = "edited"
+    RENAMED = "renamed"
+    RENUMBERED = "renumbered"
+    MOVED = "moved"
+    SPLIT = "split"
+    MERGED = "merged"
+    ADDED = "added"
+    REMOVED = "removed"
 
 
 WEIGHTIEST_FIRST = (

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from knowledge_mcp.engine.changes.comparing import EditionPair, cited_clause, edition_pair, ingested_part
-from knowledge_mcp.engine.changes.differences import ClauseChange
-from knowledge_mcp.engine.changes.impact import Touched, impact_of
-from knowledge_mcp.engine.changes.kinds import TextChange
 from knowledge_mcp.engine.core.editions import edition_of_record
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import NotFoundError
@@ -19,10 +15,15 @@ from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.support.wording import how_many
 from knowledge_mcp.surfaces.answers import ROOM_FOR_RESULTS, fitting_count
 from knowledge_mcp.surfaces.arguments import UNSAID, WHOLE, Text, one_or_list
-from knowledge_mcp.surfaces.comparing import comparisons
 from knowledge_mcp.surfaces.contract import Response, Tool, page_of
 from knowledge_mcp.surfaces.redline import KINDS, checked_kinds, count_changes, narrow, select, weight_of
 from knowledge_mcp.surfaces.standards.evidence_shapes import StandardsRequest
+
+if TYPE_CHECKING:
+    from knowledge_mcp.engine.changes.comparing import EditionPair
+    from knowledge_mcp.engine.changes.differences import ClauseChange
+    from knowledge_mcp.engine.changes.impact import Touched
+    from knowledge_mcp.engine.changes.kinds import TextChange
 
 _LONGEST = 400
 """Characters of a sentence that are shown; both citations lead to all of it."""
@@ -171,6 +172,8 @@ def changes(knowledge: Knowledge, request: ChangesRequest) -> ChangesResponse:
 
 def impact(knowledge: Knowledge, request: ImpactRequest) -> ImpactResponse:
     """Answer `knowledge_impact`."""
+    from knowledge_mcp.engine.changes.impact import impact_of
+
     pair, found = _compare(knowledge, request)
     reached = impact_of(knowledge, pair, found)
     page, next_cursor = page_of(
@@ -190,6 +193,9 @@ def impact(knowledge: Knowledge, request: ImpactRequest) -> ImpactResponse:
 
 
 def _compare(knowledge: Knowledge, request: _PairRequest) -> tuple[EditionPair, list[ClauseChange]]:
+    from knowledge_mcp.engine.changes.comparing import edition_pair, ingested_part
+    from knowledge_mcp.surfaces.comparing import comparisons
+
     pair = edition_pair(knowledge.documents(), request.document, request.old or "", request.new or "")
     return pair, comparisons().of(pair, partial(ingested_part, knowledge)).changes
 
@@ -202,6 +208,8 @@ def _is_numbered(each: ClauseChange, clause: str) -> bool:
 
 
 def _changed_clause(each: ClauseChange, pair: EditionPair) -> ClauseChanged:
+    from knowledge_mcp.engine.changes.comparing import cited_clause
+
     inside = [_inside(change) for change in each.changes]
     count = max(1, fitting_count([one.sent() for one in inside], ROOM_FOR_RESULTS // 4))
     return ClauseChanged.of(

@@ -14,16 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import Field
 
-from knowledge_mcp.engine.changes.comparing import document_named
 from knowledge_mcp.engine.core.editions import current_of
 from knowledge_mcp.engine.jobs.jobs import RESULT, Jobs, error_of
 from knowledge_mcp.engine.jobs.journal import Job, JobState
-from knowledge_mcp.engine.tracing.checking import CheckRow, RowMark
-from knowledge_mcp.engine.tracing.conflicts import Conflict
-from knowledge_mcp.engine.tracing.decisions import Reviews, as_mark_kind
-from knowledge_mcp.engine.tracing.items import items_in
-from knowledge_mcp.engine.tracing.links import TraceItem, TraceLink, Verdict, trace
-from knowledge_mcp.engine.tracing.readings import read_ingested
 from knowledge_mcp.model.call import Call, Progress
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import CancelledError, InvalidInputError, NotFoundError
@@ -31,15 +24,16 @@ from knowledge_mcp.model.rights import FULL_RIGHTS, Rights
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.support.wording import how_many
 from knowledge_mcp.surfaces.arguments import WHOLE, Text, one_or_list
-from knowledge_mcp.surfaces.checklist import UNRELATED, check_line, summary_of
-from knowledge_mcp.surfaces.comparing import check_against, conflicts_in, standard_of
 from knowledge_mcp.surfaces.contract import Response, Tool, page_of
 from knowledge_mcp.surfaces.following import watch
-from knowledge_mcp.surfaces.matrix import UNRELATED_SETS, coverage_of, doubts, items_left_out, lost_links
 from knowledge_mcp.surfaces.standards.evidence_shapes import StandardsRequest
 
 if TYPE_CHECKING:
     from knowledge_mcp.engine.knowledge import LocalKnowledge
+    from knowledge_mcp.engine.tracing.checking import CheckRow
+    from knowledge_mcp.engine.tracing.conflicts import Conflict
+    from knowledge_mcp.engine.tracing.decisions import Reviews
+    from knowledge_mcp.engine.tracing.links import TraceItem, TraceLink
 
 PATIENCE = 45.0
 """Seconds after which a caller learns that a run is still in progress: many clients time out after a minute."""
@@ -306,6 +300,9 @@ def _still_running(response: type[R], run: _RunProgress) -> R:
 
 def trace_documents(knowledge: Knowledge, request: TraceRequest, call: Call | None = None) -> TraceResponse:
     """Answer `knowledge_trace`."""
+    from knowledge_mcp.engine.changes.comparing import document_named
+    from knowledge_mcp.surfaces.matrix import UNRELATED_SETS
+
     records = knowledge.documents()
     source = document_named(records, request.source)
     is_all = request.target.strip() == _EVERY
@@ -336,8 +333,10 @@ def trace_documents(knowledge: Knowledge, request: TraceRequest, call: Call | No
 
 
 def _run_trace(knowledge: Knowledge, request: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+    from knowledge_mcp.engine.tracing.links import Verdict, trace
     from knowledge_mcp.lexical.analyser import EnglishAnalyser
     from knowledge_mcp.ranking.linking import Linker
+    from knowledge_mcp.surfaces.matrix import coverage_of, doubts, items_left_out, lost_links
 
     linker = Linker(EnglishAnalyser().document_terms, _Embedding(knowledge, progress))
     decided = {(one, other): yes for one, other, yes in request["decided"]}
@@ -361,6 +360,9 @@ def _run_trace(knowledge: Knowledge, request: Mapping[str, Any], progress: Progr
 
 def _items(knowledge: Knowledge, documents: Sequence[str], *, met_by: bool = False) -> list[TraceItem]:
     """List the items of documents; of several, each id with its document before it."""
+    from knowledge_mcp.engine.tracing.items import items_in
+    from knowledge_mcp.engine.tracing.readings import read_ingested
+
     found = [(name, item) for name in documents for item in items_in(read_ingested(knowledge, name), met_by=met_by)]
     if len(documents) == 1:
         return [item for _, item in found]
@@ -386,6 +388,9 @@ def _link(link: TraceLink) -> LinkFound:
 
 def check(knowledge: Knowledge, request: CheckRequest, call: Call | None = None) -> CheckResponse:
     """Answer `knowledge_check`."""
+    from knowledge_mcp.engine.changes.comparing import document_named
+    from knowledge_mcp.surfaces.checklist import UNRELATED
+
     records = knowledge.documents()
     document, standard = (document_named(records, each) for each in (request.document, request.standard))
     if document.id == standard.id:
@@ -409,8 +414,13 @@ def check(knowledge: Knowledge, request: CheckRequest, call: Call | None = None)
 
 
 def _run_check(knowledge: Knowledge, request: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+    from knowledge_mcp.engine.tracing.checking import RowMark
+    from knowledge_mcp.engine.tracing.decisions import as_mark_kind
+    from knowledge_mcp.engine.tracing.readings import read_ingested
     from knowledge_mcp.lexical.analyser import EnglishAnalyser
     from knowledge_mcp.ranking.linking import EvidenceFinder
+    from knowledge_mcp.surfaces.checklist import summary_of
+    from knowledge_mcp.surfaces.comparing import check_against, standard_of
 
     found = check_against(
         standard_of(f"'{request['standard']}'", [read_ingested(knowledge, request["standard"])]),
@@ -428,6 +438,8 @@ def _run_check(knowledge: Knowledge, request: Mapping[str, Any], progress: Progr
 
 
 def _row(row: CheckRow) -> RowChecked:
+    from knowledge_mcp.surfaces.checklist import check_line
+
     obligation, best = row.obligation, row.evidence[0] if row.evidence else None
     return RowChecked.of(
         row,
@@ -452,6 +464,8 @@ _ADVICE = "Advice only: contradictions between differently worded sentences are 
 
 def conflicts_found(knowledge: Knowledge, request: ConflictsRequest, call: Call | None = None) -> ConflictsResponse:
     """Answer `knowledge_conflicts`."""
+    from knowledge_mcp.engine.changes.comparing import document_named
+
     records = knowledge.documents()
     named = list(dict.fromkeys(document_named(records, each) for each in request.documents or ()))
     chosen, left_out = (named, "") if named else current_of(records)
@@ -467,6 +481,9 @@ def conflicts_found(knowledge: Knowledge, request: ConflictsRequest, call: Call 
 
 
 def _run_conflicts(knowledge: Knowledge, request: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
+    from knowledge_mcp.engine.tracing.readings import read_ingested
+    from knowledge_mcp.surfaces.comparing import conflicts_in
+
     documents: Sequence[str] = request["documents"]
     found, compared = conflicts_in((read_ingested(knowledge, name) for name in documents), len(documents), progress)
     return {

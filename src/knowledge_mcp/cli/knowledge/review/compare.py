@@ -28,10 +28,9 @@ from knowledge_mcp.cli.shared.output import print_table, render, say, shortened,
 from knowledge_mcp.cli.shared.progress import WorkBar
 from knowledge_mcp.cli.shared.session import CommandOptions
 from knowledge_mcp.engine.changes import comparing
-from knowledge_mcp.engine.changes.aligning import LinkKind
 from knowledge_mcp.engine.changes.clauses import Edition, EditionPart, edition_of
 from knowledge_mcp.engine.changes.differences import ClauseChange
-from knowledge_mcp.engine.changes.kinds import WEIGHTIEST_FIRST
+from knowledge_mcp.engine.changes.kinds import WEIGHTIEST_FIRST, LinkKind
 from knowledge_mcp.engine.core.properties import stated_properties
 from knowledge_mcp.model.errors import CancelledError, InvalidInputError, UnreadableDocumentError
 from knowledge_mcp.model.source import UNKNOWN, media_type_of

@@ -6,7 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from knowledge_mcp.engine.changes.aligning import ClauseLink, LinkKind
+from knowledge_mcp.engine.changes.aligning import ClauseLink
+from knowledge_mcp.engine.changes.kinds import LinkKind
 from knowledge_mcp.engine.changes.sentences import PlacePair
 from knowledge_mcp.language.openings import note_in, opening_of
 from knowledge_mcp.language.requirements.opposites import OPPOSITES
