@@ -10,13 +10,12 @@ from knowledge_mcp.engine.tracing.checking import (
     CheckReport,
     CheckRow,
     EvidenceVerdict,
-    MarkKind,
-    RowMark,
     Standard,
     checked_against,
     marked,
     stated_in,
 )
+from knowledge_mcp.engine.tracing.decisions import MarkKind, RowMark
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.obligations import obligations_of_items
 from knowledge_mcp.engine.tracing.readings import ReadDocument

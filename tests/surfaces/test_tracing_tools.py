@@ -14,9 +14,8 @@ import pytest
 
 from knowledge_mcp.engine.jobs.jobs import Jobs, explain
 from knowledge_mcp.engine.jobs.journal import FolderJournal, JobState
-from knowledge_mcp.engine.tracing.checking import MarkKind, RowMark
 from knowledge_mcp.engine.tracing.conflicts import Conflict
-from knowledge_mcp.engine.tracing.decisions import Decisions, Reviews
+from knowledge_mcp.engine.tracing.decisions import Decisions, MarkKind, Reviews, RowMark
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import CancelledError, InvalidInputError, NotFoundError

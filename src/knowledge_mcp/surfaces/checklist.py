@@ -6,7 +6,8 @@ import html
 from collections import Counter
 from typing import Any
 
-from knowledge_mcp.engine.tracing.checking import CheckReport, CheckRow, EvidenceVerdict, MarkKind, Quoted
+from knowledge_mcp.engine.tracing.checking import CheckReport, CheckRow, EvidenceVerdict, Quoted
+from knowledge_mcp.engine.tracing.decisions import MarkKind
 from knowledge_mcp.engine.tracing.obligations import ObligationKind
 from knowledge_mcp.engine.tracing.row_checks import RowCheck
 from knowledge_mcp.surfaces.interchange import BookSheet, workbook

@@ -9,12 +9,12 @@ from knowledge_mcp.engine.changes.comparing import Comparisons
 from knowledge_mcp.engine.tracing.checking import (
     CheckReport,
     EvidenceSearch,
-    RowMark,
     Standard,
     checked_against,
     marked,
 )
 from knowledge_mcp.engine.tracing.conflicts import Conflict, Meaning, conflicting_definitions, conflicts
+from knowledge_mcp.engine.tracing.decisions import RowMark
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.readings import ReadDocument, demands_in, meanings_in
 from knowledge_mcp.language.multilingual.force import FORCEFUL

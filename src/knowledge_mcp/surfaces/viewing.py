@@ -18,8 +18,9 @@ from knowledge_mcp.engine.changes.sentences import Weights
 from knowledge_mcp.engine.changes.side_by_side import side_by_side
 from knowledge_mcp.engine.core.editions import Editions, edition_of_record
 from knowledge_mcp.engine.evidence.outline import opening_words
-from knowledge_mcp.engine.tracing.checking import CheckRow, EvidenceSearch, RowMark
+from knowledge_mcp.engine.tracing.checking import CheckRow, EvidenceSearch
 from knowledge_mcp.engine.tracing.conflicts import Conflict, ConflictKind, Demand
+from knowledge_mcp.engine.tracing.decisions import RowMark
 from knowledge_mcp.engine.tracing.items import placed_items
 from knowledge_mcp.engine.tracing.links import Proposer, TraceItem, TraceLink, trace
 from knowledge_mcp.engine.tracing.readings import ReadDocument, groups_in

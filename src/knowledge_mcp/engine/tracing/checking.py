@@ -12,6 +12,7 @@ from knowledge_mcp.engine.core.headings import heading_end
 from knowledge_mcp.engine.evidence.quote_finding import Searched
 from knowledge_mcp.engine.evidence.quotes import verdict_in
 from knowledge_mcp.engine.tracing.conflicts import ConflictKind, conflicts
+from knowledge_mcp.engine.tracing.decisions import MarkKind, RowMark
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.obligations import (
     Obligation,
@@ -70,25 +71,6 @@ class EvidenceVerdict(StrEnum):
     FOUND = "evidence found"
     PARTIAL = "partial"
     NONE = "none found"
-
-
-class MarkKind(StrEnum):
-    """How a person marks a row."""
-
-    APPLICABLE = "applicable"
-    NOT_APPLICABLE = "not-applicable"
-    CONDITIONAL = "conditional"
-    INFORMATIVE = "informative"
-
-
-@dataclass(frozen=True, slots=True)
-class RowMark:
-    """A person's mark of an obligation, by its id and text, with a note."""
-
-    row: str
-    text: str
-    kind: MarkKind | None
-    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

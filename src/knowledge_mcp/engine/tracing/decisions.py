@@ -6,15 +6,34 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from knowledge_mcp.engine.jobs.jobs import Jobs
-from knowledge_mcp.engine.tracing.checking import MarkKind, RowMark
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.source import MOST_BYTES
 from knowledge_mcp.support.files import make_private_folder, read_whole_text, write_atomically
 from knowledge_mcp.support.locks import hold_lock
+
+
+class MarkKind(StrEnum):
+    """How a person marks a row."""
+
+    APPLICABLE = "applicable"
+    NOT_APPLICABLE = "not-applicable"
+    CONDITIONAL = "conditional"
+    INFORMATIVE = "informative"
+
+
+@dataclass(frozen=True, slots=True)
+class RowMark:
+    """A person's mark of an obligation, by its id and text, with a note."""
+
+    row: str
+    text: str
+    kind: MarkKind | None
+    note: str = ""
 
 
 def as_mark_kind(text: str) -> MarkKind | None:

@@ -414,8 +414,7 @@ def check(knowledge: Knowledge, request: CheckRequest, call: Call | None = None)
 
 
 def _run_check(knowledge: Knowledge, request: Mapping[str, Any], progress: Progress) -> dict[str, Any]:
-    from knowledge_mcp.engine.tracing.checking import RowMark
-    from knowledge_mcp.engine.tracing.decisions import as_mark_kind
+    from knowledge_mcp.engine.tracing.decisions import RowMark, as_mark_kind
     from knowledge_mcp.engine.tracing.readings import read_ingested
     from knowledge_mcp.lexical.analyser import EnglishAnalyser
     from knowledge_mcp.ranking.linking import EvidenceFinder

@@ -10,9 +10,8 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from knowledge_mcp.engine.tracing.checking import RowMark
 from knowledge_mcp.engine.tracing.conflicts import ConflictKind
-from knowledge_mcp.engine.tracing.decisions import as_mark_kind
+from knowledge_mcp.engine.tracing.decisions import RowMark, as_mark_kind
 from knowledge_mcp.model.library import DEFAULT_COLLECTION, IngestJob
 from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.surfaces.answers import compact

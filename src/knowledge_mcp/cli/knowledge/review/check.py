@@ -23,8 +23,8 @@ from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import print_table, render, say, shortened, write_json
 from knowledge_mcp.cli.shared.progress import WorkBar
 from knowledge_mcp.cli.shared.session import CommandOptions
-from knowledge_mcp.engine.tracing.checking import CheckRow, EvidenceVerdict, MarkKind, RowMark
-from knowledge_mcp.engine.tracing.decisions import Decisions, as_mark_kind
+from knowledge_mcp.engine.tracing.checking import CheckRow, EvidenceVerdict
+from knowledge_mcp.engine.tracing.decisions import Decisions, MarkKind, RowMark, as_mark_kind
 from knowledge_mcp.engine.tracing.obligations import Obligation
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError
 from knowledge_mcp.support.wording import how_many
