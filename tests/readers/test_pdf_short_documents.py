@@ -38,7 +38,7 @@ def below(*lines: str, **look: Any) -> Callable[[Sheet], None]:
     def body(pages: Sheet) -> None:
         for line in lines:
             pages.line(line, **look)
-        for row in range(40):
+        for row in range(24):
             pages.line(prose(pages.page_number, row))
 
     return body

@@ -61,7 +61,7 @@ def test_entries_without_an_address_are_left_out() -> None:
         ("sitemap", b"<urlset", "not XML"),
         ("sitemap", b"\x1f\x8b broken", "not compressed as stated"),
         ("sitemap", gzip.compress(sitemap_of("https://example.org/a"))[:-9], "cut off"),
-        ("sitemap", gzip.compress(b" " * (50 * 1024 * 1024 + 1)), "larger than a sitemap may be"),
+        ("sitemap", gzip.compress(b" " * (50 * 1024 * 1024 + 1), 1), "larger than a sitemap may be"),
         ("propfind_answer", b"<html/>", "not a WebDAV response"),
     ],
 )

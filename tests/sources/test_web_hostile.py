@@ -69,7 +69,7 @@ def _stall(data: bytes) -> Handler:
 
 
 def _bomb(window: int) -> bytes:
-    packing = zlib.compressobj(9, zlib.DEFLATED, window)
+    packing = zlib.compressobj(1, zlib.DEFLATED, window)
     return packing.compress(ZEROS) + packing.flush()
 
 

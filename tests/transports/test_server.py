@@ -11,8 +11,6 @@ from contextlib import asynccontextmanager
 
 import anyio
 import pytest
-from fastmcp import Client as FastClient
-from fastmcp.exceptions import ToolError
 from mcp import Client, MCPError
 from mcp.types import PromptReference, ResourceLink, ResourceTemplateReference, TextResourceContents
 
@@ -345,6 +343,9 @@ async def test_an_unknown_tool_is_a_protocol_error_that_names_the_nearest() -> N
 
 
 async def test_fastmcp_s_client_gets_answers_and_errors() -> None:
+    from fastmcp import Client as FastClient  # loads for half a second in each process
+    from fastmcp.exceptions import ToolError
+
     with anyio.fail_after(20):
         async with FastClient(serve(FakeKnowledge())) as client:
             assert len(await client.list_tools()) == 15
