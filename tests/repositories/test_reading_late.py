@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,8 +28,8 @@ class Counting(OverriddenStore):
         return super().chunks(collection, key, values)
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> World:
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Index sixty files about valves; every third is nothing but a comment about them."""
     files: dict[str, str | bytes] = {}
     for number in range(60):
@@ -41,7 +40,7 @@ def world(tmp_path: Path) -> World:
             )
         else:
             files[f"lib/note_{number:02}.py"] = f"# open the valve with its wheel {words}\n"
-    made = World(tmp_path, store=Counting())
+    made = World(tmp_path_factory.mktemp("world"), store=Counting())
     made.index(made.repository(files=files).folder)
     return made
 
