@@ -102,7 +102,7 @@ def note_mark_places(text: str) -> list[tuple[int, int]]:
 
 def note_marks(text: str) -> list[str]:
     """List the footnote marks: "[^2]", and a raised number after a word, before the note, or before ")"."""
-    return _NOTE_MARKS.findall(text)
+    return [] if text.isascii() and "[^" not in text else _NOTE_MARKS.findall(text)  # most lines have none
 
 
 def begins_note(text: str) -> str:

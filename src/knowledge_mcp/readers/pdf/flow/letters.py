@@ -406,7 +406,9 @@ def _is_first(letter: PrintedLetter, item: TextItem) -> bool:
 def _raised_in(text: Any, start: int, end: int, printed: str) -> Iterator[tuple[int, int]]:
     """Yield the part of a run of digits or letters that is smaller and higher than the text before or after it."""
     for at in range(start, end):
-        beside = at - 1 - len(_blank_before(text, at, printed))
+        beside = at - 1
+        if printed[beside : beside + 1].isspace():
+            beside -= len(_blank_before(text, at, printed))
         if beside < 0 or printed[beside].isspace():
             between = printed[end : end + 3]  # PDFium adds a line break after a high mark
             beside = end + len(between) - len(between.lstrip(" \r\n"))
