@@ -91,7 +91,7 @@ class VerbatimMatcher:
         It is 0 if there are none, and if an early check shows that it is not `above` a limit.
         """
         text = "\n".join(self._folded)
-        there = {word for word in set().union(*runs) if word in text}
+        there = {word for word in set[str]().union(*runs) if word in text}
         possible = [run for run in runs if there.issuperset(run)]
         if len(possible) <= above * len(runs):
             return 0.0

@@ -406,22 +406,18 @@ def _is_first(letter: PrintedLetter, item: TextItem) -> bool:
 def _raised_in(text: Any, start: int, end: int, printed: str) -> Iterator[tuple[int, int]]:
     """Yield the part of a run of digits or letters that is smaller and higher than the text before or after it."""
     for at in range(start, end):
-        beside = at - 1
-        if printed[beside : beside + 1].isspace():
-            beside -= len(_blank_before(text, at, printed))
+        beside = at - 1 - (len(_blank_before(text, at, printed)) if printed[at - 1 : at].isspace() else 0)
         if beside < 0 or printed[beside].isspace():
             between = printed[end : end + 3]  # PDFium adds a line break after a high mark
             beside = end + len(between) - len(between.lstrip(" \r\n"))
             beside = beside if _is_beside(text, end - 1, beside, _NOTE_GAP) else len(printed)
-        if beside >= len(printed) or printed[beside].isspace():
-            continue
-        base, level = base_of_letter(text, at), base_of_letter(text, beside)
-        if base <= level:  # true of most, and asked faster than sizes
+        # most letters are level with the one beside them; this is asked faster than sizes
+        if not printed[beside : beside + 1].strip() or base_of_letter(text, at) <= base_of_letter(text, beside):
             continue
         size, usual = size_of_letter(text, at), size_of_letter(text, beside)
         least = 0.0 if printed[at].isdigit() else _LEAST
-        high = level + _HIGH * usual
-        if least * usual < size < _SMALL * usual and high < base < high + usual:
+        high = base_of_letter(text, beside) + _HIGH * usual
+        if least * usual < size < _SMALL * usual and high < base_of_letter(text, at) < high + usual:
             while (least or printed[end - 1] == ")") and base_of_letter(text, end - 1) <= high:
                 end -= 1
             yield at, end
