@@ -104,13 +104,6 @@ def test_an_uploaded_page_is_read_whole() -> None:
     assert {block.lines for block in document.blocks} == {(1, 1), (1, 2), (2, 2)}
 
 
-def test_a_marker_in_a_column_of_a_grid_begins_the_text_beside_it() -> None:
-    grid = "<div class=grid><div><span>{}</span></div><div><p>{}</p></div></div>"
-    page = f"<p>Rules:</p>{grid.format('(a) ', 'be told;')}{grid.format('2.', 'be kept.')}<div>(b)</div><h2>Next</h2>"
-    words = [text for _, text in blocks(read(f"{page}<div>(c)</div>"))]
-    assert words == ["Rules:", "(a) be told;", "2. be kept.", "(b)", "Next", "(c)"]
-
-
 def test_blocks_have_the_lines_of_the_page_and_headings_those_of_their_elements() -> None:
     page = (
         "<!DOCTYPE html>\n<html><body>\n<!-- one\ntwo -->\n<h1>Doors</h1>\n<p>Some words\nhere <b>and</b>\nthere."

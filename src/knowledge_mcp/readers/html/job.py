@@ -11,7 +11,8 @@ from knowledge_mcp.language.titles import without_site
 from knowledge_mcp.readers.html.contents import contents_of
 from knowledge_mcp.readers.html.hidden import take_out_hidden
 from knowledge_mcp.readers.html.lines import source_line
-from knowledge_mcp.readers.html.walk import html_pieces, parse_html, walk_html
+from knowledge_mcp.readers.html.parsing import parse_html
+from knowledge_mcp.readers.html.walk import html_pieces, walk_html
 from knowledge_mcp.readers.shared.containers import Element, local_name
 from knowledge_mcp.readers.shared.pieces import Piece, facts, heading, hidden_piece, messages
 from knowledge_mcp.readers.shared.text import text_of

@@ -6,17 +6,16 @@ references. Scripts, styles and comments are left out; `hidden` removes what the
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urljoin
 
 from knowledge_mcp.model.document import BlockKind, ReferenceKind
-from knowledge_mcp.readers.html.completed import NOTE_MARK, complete, is_note_mark, mark_notes
+from knowledge_mcp.readers.html.completed import NOTE_MARK, is_note_mark, mark_notes
 from knowledge_mcp.readers.html.hidden import take_out_hidden
 from knowledge_mcp.readers.html.lines import LineOf, Lines, no_line
+from knowledge_mcp.readers.html.parsing import parse_html
 from knowledge_mcp.readers.html.tables import (
     MARKER,
     feet_at_the_end,
@@ -24,7 +23,7 @@ from knowledge_mcp.readers.html.tables import (
     languages_of_tables,
     lists_of_tables,
 )
-from knowledge_mcp.readers.shared.containers import Element, refuse_crowded
+from knowledge_mcp.readers.shared.containers import Element
 from knowledge_mcp.readers.shared.numbering import FORM_NAMES, counted, whole_number
 from knowledge_mcp.readers.shared.pieces import (
     Piece,
@@ -38,7 +37,6 @@ from knowledge_mcp.readers.shared.pieces import (
 )
 from knowledge_mcp.readers.shared.richtext import RichText, raised_or_lowered
 from knowledge_mcp.readers.shared.tables import TableCells
-from knowledge_mcp.support.sandbox_worker import Refusal
 
 _BLOCKS = frozenset(
     "address article aside blockquote body caption center dd details dialog dir div dl dt fieldset figcaption figure"
@@ -52,10 +50,7 @@ _HEADING = re.compile(r"h[1-6]")
 _MARKER_ALONE = re.compile(r"\(?(?:\d{1,3}|[a-zA-Z]{1,2}|[ivx]{1,5})[.)]")
 _NUMBER = re.compile(r"(?:[A-Z]{0,2}\d[\d.]{0,9}[A-Za-z]{0,2}[.)]?)?(?: ?\([A-Za-z\d]{1,5}\)){0,4} ?")
 _LONGEST_NUMBER = 20
-_ENTITY = re.compile(r"&([A-Za-z][A-Za-z0-9]{1,31});")
-_XML_ENTITIES = frozenset({"amp", "lt", "gt", "quot", "apos"})
 _LINKS = ("http://", "https://", "mailto:", "#")
-_XHTML = b"http://www.w3.org/1999/xhtml"
 _BULLET = "•"
 _MOST_NAMES, _MOST_OF_ONE, _LONGEST_NAME = 50_000, 50, 200
 
@@ -67,59 +62,6 @@ def html_pieces(text: str, *, base: str = "", line_of: LineOf | None = None) -> 
     yield from walk_html(root, base=base, line_of=line_of)
     if hidden:
         yield hidden_piece(hidden)
-
-
-def parse_html(text: str) -> Element:
-    """Parse HTML, even if it is invalid; well-formed XHTML is parsed as XML.
-
-    Raises:
-        Refusal: it is nested too deeply to be parsed without losing text.
-    """
-    from lxml import etree
-
-    data = text.encode("utf-8", "replace")
-    refuse_crowded(data)
-    strict = _xhtml(text) if _XHTML in data[:2000] else None
-    if strict is not None:
-        complete(strict, parse_html)
-        return strict
-    parser = etree.HTMLParser(
-        encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True, no_network=True, recover=True
-    )
-    try:
-        root: Any = etree.fromstring(data, parser)
-    except etree.XMLSyntaxError as error:
-        if "empty" in str(error).lower():
-            raise Refusal("empty", "The page has no text.") from error
-        raise Refusal("corrupted", "The page cannot be parsed.", details=str(error)[:300]) from error
-    deep = [entry.message for entry in parser.error_log if "depth" in entry.message.lower()]
-    if deep:
-        raise Refusal("unsupported", "The page's elements are nested too deeply to be read.", details=deep[0])
-    if root is None:
-        raise Refusal("empty", "The page has no text.")
-    found: Element = root
-    complete(found, parse_html)
-    return found
-
-
-def _xhtml(text: str) -> Element | None:
-    """Parse XHTML as XML, where empty elements close themselves; None if it is not well-formed."""
-    from lxml import etree
-
-    plain = _ENTITY.sub(_character, text)
-    plain = re.sub(r"^\s*<\?xml[^>]*\?>", lambda match: "\n" * match.group().count("\n"), plain)
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, remove_comments=True, remove_pis=True
-    )
-    try:
-        return etree.fromstring(plain.encode("utf-8", "replace"), parser)
-    except etree.XMLSyntaxError:
-        return None
-
-
-def _character(match: re.Match[str]) -> str:
-    name = match.group(1)
-    return match.group() if name in _XML_ENTITIES else html.unescape(match.group())
 
 
 def walk_html(root: Element, *, base: str = "", line_of: LineOf | None = None) -> Iterator[Piece]:

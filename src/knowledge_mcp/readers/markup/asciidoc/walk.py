@@ -105,8 +105,7 @@ class _Walk:
         self._counters: list[int] = []
         self._appendix = 0
         self._captions: Counter[str] = Counter()
-        self._inline.titles = dict(self._titles())
-        self._inline.attributes.clear()  # counters of titles
+        self._inline.titles, self._inline.attributes = dict(self._titles()), {}  # without the counters of titles
 
     def pieces(self) -> Iterator[Piece]:
         """Write the whole file."""
@@ -239,8 +238,8 @@ class _Walk:
         if style == "appendix":
             self._appendix += 1
             self._counters = [-self._appendix]
-            caption = self._inline.attributes.get("appendix-caption", "Appendix")
-            return f"{caption} {chr(64 + min(self._appendix, 26))}".strip()
+            letter = chr(64 + min(self._appendix, 26))
+            return f"{self._inline.attributes.get('appendix-caption', 'Appendix')} {letter}".strip()
         is_numbered = "sectnums" in self._inline.attributes or "numbered" in self._inline.attributes
         deepest = self._inline.attributes.get("sectnumlevels", "3")
         if not is_numbered or not 1 <= level <= (int(deepest) if deepest.isdecimal() and len(deepest) < 3 else 3):
