@@ -327,7 +327,8 @@ def card_identifier(cells: Sequence[str]) -> str | None:
     first, *others = (cell.strip(" *_`") for cell in cells)
     if _CARD.fullmatch(first) is None:
         return None
-    return next((name for name in others if re.fullmatch(r"\S*[-_./]\S*\w", name)), first)
+    named = (name for name in others if name[-1:].isalnum() and any(mark in name for mark in "-_./"))
+    return next((name for name in named if len(name.split()) == 1), first)
 
 
 def stated_identifier(words: str) -> str | None:

@@ -43,8 +43,10 @@ _PLACES = 40
 """Number of chunks searched for sentences at once; sentences of the next batch rank below all of these."""
 _NAMED = 300
 """Number of chunks with an identifier's words that are searched for the requirement with that identifier."""
-_OPAQUE = re.compile(r"(?=/|\D{0,199}\d)[\w.:/-]{2,200}")
-"""A topic that may be a tool's item id or a path: `_gFhrZ2ojEeu`, `o1`, `/req/core/stop`."""
+_OPAQUE = re.compile(r"(?=\D{0,199}\d)[\w.:/-]{2,200}")
+"""A topic that may be a tool's item id: `_gFhrZ2ojEeu`, `o1`."""
+_PATH = re.compile(r"/[\w.:/-]{1,200}")
+"""A topic that may be the path of a requirement: `/req/core/stop`."""
 _EXACT, _BELOW, _OTHERS = 1.0, 0.95, 0.9
 """Scores of the named requirement and of those below it, and maximum score of others about it."""
 
@@ -88,7 +90,7 @@ def _found_in(base: Base, query: RequirementQuery, topic: EmbeddedQuery, choice:
     found = _FoundStatements()
     clause, topic_alone = clause_in_topic(query.topic), query.topic.strip()
     identifiers = identifiers_in_topic(query.topic)
-    if not identifiers and clause is None and _OPAQUE.fullmatch(topic_alone):
+    if not identifiers and clause is None and (_OPAQUE.fullmatch(topic_alone) or _PATH.fullmatch(topic_alone)):
         identifiers = [topic_alone]
     for identifier in identifiers:
         _by_identifier(base, identifier, filters, records, found)

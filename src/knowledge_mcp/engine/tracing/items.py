@@ -36,11 +36,11 @@ _LABEL = re.compile(r"[\s#>*_\[(`-]{0,12}([^\W_][^\s\])*`:,;]{0,60})")
 """The start of a line that may be an id: of a heading, or the label of a requirement."""
 _TITLED = 80
 """Maximum characters of a cell that names an item by id and title; a longer one is a sentence about it."""
-_CASE_HEAD = re.compile(
-    r"(?:.{1,30}\s)?(?:algorithm|procedure|(?:test )?(?:steps?|method|description|actions?|cases?)|expected\b.{0,20}"
-    r"|prüfschritte?|erwartetes ergebnis|ablauf)",
-    re.IGNORECASE,
+_CASE_WORDS = frozenset(
+    "action actions algorithm expected method procedure step steps ablauf prüfschritt prüfschritte".split()
 )
+"""Words in the header of a column that says what a test case does."""
+_LONGEST_HEAD = 4
 _FEWEST_WORDS = 3
 """Words of a test case that says what is done: "No test." does not."""
 _TEST_FILE = re.compile(r"\A(?:tests?|spec)[-.]|[-.](?:tests?|spec)\Z", re.IGNORECASE)
@@ -174,6 +174,11 @@ def _without(
     ]
 
 
+def _is_of_cases(head: str) -> bool:
+    words = head.lower().split()
+    return len(words) <= _LONGEST_HEAD and not _CASE_WORDS.isdisjoint(words)
+
+
 def _cases(reading: ReadDocument, begun: Sequence[int]) -> list[tuple[Span, TraceItem]]:
     """List the rows of tables of test cases: an identifier, and what is done; in other tables, rows only name items.
 
@@ -186,7 +191,7 @@ def _cases(reading: ReadDocument, begun: Sequence[int]) -> list[tuple[Span, Trac
     for line in check_each(reading.text.splitlines(keepends=True)):
         span, begin = Span(begin, begin + len(line)), begin + len(line)
         cells = cell_texts(line) if is_row(line) else []
-        is_open = (is_open if above else any(map(_CASE_HEAD.fullmatch, cells))) and bool(cells)
+        is_open = (is_open if above else any(map(_is_of_cases, cells))) and bool(cells)
         above = line if cells else ""
         own, says = (cells[0].strip("*_`"), " ".join(cells[1:])) if is_open else ("", "")
         states = bisect.bisect_left(begun, span.start) != bisect.bisect_left(begun, span.end)

@@ -181,8 +181,7 @@ _CORE = {  # without "revision", which is how often Word saved the file
 _MAX_VALUE = 2_000
 _MAX_PROPERTIES = 200
 _NO_TITLE = re.compile(
-    r"(?:microsoft word - .*|document ?\d*|untitled.*|.*\.(?:docx?|dotx?|odt|rtf)|word document|template|title"
-    r"|\S*_\S*)",  # the name of a field or file
+    r"(?:microsoft word - .*|document ?\d*|untitled.*|.*\.(?:docx?|dotx?|odt|rtf)|word document|template|title)",
     re.IGNORECASE,
 )
 
@@ -209,9 +208,10 @@ def read_properties(package: Package) -> dict[str, str]:
 
 
 def sensible_title(title: str | None) -> str:
-    """Return a title property, or "" if an application made it up."""
+    """Return a title property, or "" if an application made it up, or it is the name of a field or file."""
     words = " ".join((title or "").split())
-    return "" if _NO_TITLE.fullmatch(words) else words
+    is_name = "_" in words and " " not in words
+    return "" if is_name or _NO_TITLE.fullmatch(words) else words
 
 
 def _keep(found: dict[str, str], name: str, text: str | None) -> None:

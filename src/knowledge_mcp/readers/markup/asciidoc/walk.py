@@ -238,17 +238,16 @@ class _Walk:
         if style == "appendix":
             self._appendix += 1
             self._counters = [-self._appendix]
-            letter = chr(64 + min(self._appendix, 26))
-            return f"{self._inline.attributes.get('appendix-caption', 'Appendix')} {letter}".strip()
+            label = self._inline.attributes.get("appendix-caption", "Appendix")
+            return f"{label} {chr(64 + min(self._appendix, 26))}".strip()
         is_numbered = "sectnums" in self._inline.attributes or "numbered" in self._inline.attributes
         deepest = self._inline.attributes.get("sectnumlevels", "3")
         if not is_numbered or not 1 <= level <= (int(deepest) if deepest.isdecimal() and len(deepest) < 3 else 3):
             return ""
         if style in {"abstract", "preface", "dedication", "colophon", "glossary", "bibliography", "index", "discrete"}:
             return ""
-        if level == 1 and self._counters and self._counters[0] < 0:
-            self._counters = []
-        self._counters = [*self._counters[:level], *[0] * (level - len(self._counters))]
+        known = [] if level == 1 and self._counters and self._counters[0] < 0 else self._counters[:level]
+        self._counters = [*known, *[0] * (level - len(known))]
         self._counters[level - 1] += 1
         first, *others = self._counters
         return ".".join([chr(64 + min(-first, 26)) if first < 0 else str(first), *map(str, others)])
