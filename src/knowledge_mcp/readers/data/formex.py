@@ -82,11 +82,12 @@ def _divide(title: Element) -> None:
 
 def _name_of(element: Element) -> str:
     """Return the new name of an element; those of its children are still the old ones."""
-    if element.tag == "HT":
+    tag = str(element.tag)
+    if tag == "HT":
         return _LOOKS.get(element.get("TYPE") or "", "span")
-    if element.tag in _WORDS:
+    if tag in _WORDS:
         return "content" if any(each.tag in _INSIDE for each in element) else "p"
-    if element.tag in {"LIST", "ITEM"}:  # numbers of items make them items
+    if tag in {"LIST", "ITEM"}:  # numbers of items make them items
         is_numbered = next(element.iter("NP"), None) is not None
-        return "div" if is_numbered else {"LIST": "ul", "ITEM": "li"}[element.tag]
-    return _RENAMED.get(element.tag, element.tag.lower())
+        return "div" if is_numbered else {"LIST": "ul", "ITEM": "li"}[tag]
+    return _RENAMED.get(tag, tag.lower())
