@@ -310,7 +310,7 @@ class _Weak:
         ):
             return
         fewest = 1 + max(own or 0, text_column or 0, *stories)
-        told: list[tuple[Span, str, Span]] = []
+        stated: list[tuple[Span, str, Span]] = []
         for number, line in enumerate(check_each(lines)):
             cells = row_cells(start, line)
             start += len(line) + 1
@@ -328,11 +328,11 @@ class _Weak:
                 if filled <= _GROUP < len(heads) and not span.of(self.text).endswith((".", ";", ":")):
                     continue  # the title of the rows below
                 if _has_substance(span.of(self.text)):
-                    told.append((span, identifier, Span(cells[0].start, cells[-1].end)))
+                    stated.append((span, identifier, Span(cells[0].start, cells[-1].end)))
         if verifying:
-            checks = [each for each in told if says_what_to_verify(each[0].of(self.text))]
-            told = checks if len(checks) >= max(_FEWEST_CHECKS, _SHARE_OF_CHECKS * len(told)) else []
-        for span, identifier, row in told:
+            checks = [each for each in stated if says_what_to_verify(each[0].of(self.text))]
+            stated = checks if len(checks) >= max(_FEWEST_CHECKS, _SHARE_OF_CHECKS * len(stated)) else []
+        for span, identifier, row in stated:
             inside = self._within(row)
             if all(self.kept[each].modality is Modality.POSSIBILITY for each in inside):
                 for each in inside:
