@@ -157,10 +157,10 @@ def test_lines_that_a_mail_program_broke_are_one_line() -> None:
 
 def test_a_marker_in_a_column_of_a_grid_begins_the_text_beside_it() -> None:
     grid = "<div class=grid><div><span>{}</span></div><div><p>{}</p></div></div>"
-    page = f"<p>Rules:</p>{grid.format('(a) ', 'be informed;')}{grid.format('2.', 'be kept.')}<div>(b)</div><h2>Next</h2>"
+    page = f"<p>Rules:</p>{grid.format('(a) ', 'be known;')}{grid.format('2.', 'be kept.')}<div>(b)</div><h2>Next</h2>"
     assert blocks(read(f"{page}<div>(c)</div>", "html")) == [
         "Rules:",
-        "(a) be informed;",
+        "(a) be known;",
         "2. be kept.",
         "(b)",
         "Next",
