@@ -285,6 +285,16 @@ def test_a_device_as_configuration_file_is_a_problem_and_not_opened(read: Read) 
     )
 
 
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="no shell passes files like this here")
+def test_a_configuration_file_that_a_shell_passes_as_a_pipe_is_read_whenever_it_is_asked_for(read: Read) -> None:
+    taken, given = os.pipe()
+    os.write(given, b'{"QDRANT_COLLECTION": "plant"}')
+    os.close(given)
+    passed = Path(f"/dev/fd/{taken}")
+    assert [read(passed).settings.collection for _ in range(2)] == ["plant", "plant"]
+    os.close(taken)
+
+
 def test_an_env_file_that_is_not_text_is_a_problem(tmp_path: Path, read: Read) -> None:
     (tmp_path / ".env").write_bytes(b"LOG_LEVEL=\xff\xfe")
     assert any("not UTF-8" in problem for problem in read().problems)

@@ -85,6 +85,7 @@ def test_an_empty_collection_names_the_others(
     monkeypatch.setattr(fake, "stats", lambda: counted)
     for command in ("search", "lookup"):
         said = knowledge(command, "widget").out
+        assert "The searched collection is empty" in said
         assert "These collections exist: kb, plant; pass --in to `knowledge search`." in said
 
 

@@ -260,6 +260,7 @@ def test_reembed_swaps_the_collection_and_keeps_the_old_one(kb: Store, knowledge
     old = [each.name for each in kb.collections() if each.name != NAME]
     assert len(old) == 1
     assert old[0].startswith(f"{NAME}.old-20")
+    assert "From now on it needs EMBEDDING_MODEL=newer." in done.out
     again = knowledge("reembed", "--model", "newer")
     assert again.code == 0
     assert "already" in again.out

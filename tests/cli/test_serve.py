@@ -79,13 +79,15 @@ def test_the_start_is_logged_as_json_on_stderr_with_what_was_chosen_and_without_
 def test_all_configuration_errors_are_reported_together_with_exit_code_3(tmp_path: Path) -> None:
     done = run(
         "knowledge-mcp", "--surface", "standards,nope", "--transport", "http", "--host", "0.0.0.0",
-        cwd=tmp_path, CHUNK_SIZE_MAX="5", QDRANT_URL="q.example.com", MCP_API_KEYS_FILE="missing",
+        cwd=tmp_path, CHUNK_SIZE_MAX="5", QDRANT_URL="q.example.com", OPENAI_BASE_URL="localhost:8080/v1",
+        MCP_API_KEYS_FILE="missing",
     )  # fmt: skip
     assert (done.code, done.out) == (3, "")
     for text in (
         "cannot start",
         "CHUNK_SIZE_MAX",
         "QDRANT_URL must start",
+        "OPENAI_BASE_URL must start",
         "'nope'",
         "--allow-unauthenticated",
         "MCP_API_KEYS_FILE",

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from knowledge_mcp.engine.core.opening import StoreCandidate, open_first
+from knowledge_mcp.engine.ingest.plan import Pipeline
+from knowledge_mcp.engine.knowledge import LocalKnowledge
 from knowledge_mcp.engine.search.search import search
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.collection import StoreIdentity
 from knowledge_mcp.model.errors import AuthError, ConfigError, ConnectionFailedError, KnowledgeError, TimedOutError
-from knowledge_mcp.model.query import SearchQuery
+from knowledge_mcp.model.evidence import QuoteQuery, ReadQuery
+from knowledge_mcp.model.query import RequirementQuery, SearchQuery
 from knowledge_mcp.stores.memory import MemoryHandle, MemoryStore
 from tests.engine.world import World
 
@@ -104,6 +109,35 @@ def test_stats_and_health_say_that_it_is_the_fallback_and_why(tmp_path: Path) ->
     assert stats(base).notes == (base.degraded,)
     report = health(base, EmbeddingProbe(base), threshold_ms=60_000)
     assert (report.status, report.vector_store.up, report.vector_store.message) == ("degraded", True, base.degraded)
+
+
+ASKED: list[Callable[[LocalKnowledge], object]] = [
+    lambda knowledge: knowledge.search(SearchQuery("pumps", collections=("plant",))),
+    lambda knowledge: knowledge.search(SearchQuery("pumps")),
+    lambda knowledge: knowledge.lookup("pump"),
+    lambda knowledge: knowledge.requirements(RequirementQuery("pumps")),
+    lambda knowledge: knowledge.verify_quote(QuoteQuery("A pump is greased.")),
+    lambda knowledge: knowledge.read(ReadQuery("pumps")),
+    lambda knowledge: knowledge.chunk("5e0e2d4c"),
+    lambda knowledge: knowledge.documents(),
+]
+
+
+@pytest.mark.parametrize("ask", ASKED)
+def test_nothing_in_the_fallback_is_an_error_and_not_an_empty_answer(
+    tmp_path: Path, ask: Callable[[LocalKnowledge], object]
+) -> None:
+    base = replace(World(tmp_path).base, degraded="qdrant does not answer; memory is used instead.")
+    with pytest.raises(ConnectionFailedError, match="qdrant does not answer"):
+        ask(LocalKnowledge(base, cast("Pipeline", None)))
+
+
+def test_what_the_fallback_has_is_answered_with_the_reason(tmp_path: Path) -> None:
+    world = World(tmp_path).holding({"a.md": "# Terms\n\n**pump**: machine that moves a fluid\n"})
+    base = replace(world.base, degraded="qdrant does not answer; memory is used instead.")
+    found = LocalKnowledge(base, cast("Pipeline", None)).lookup("pump")
+    assert found.definitions
+    assert found.degraded == (base.degraded,)
 
 
 def test_a_search_says_that_another_store_answers(tmp_path: Path) -> None:

@@ -20,8 +20,9 @@ def test_a_collection_swapped_under_a_running_server_is_noticed(tmp_path: Path, 
     embedder = HashingEmbedder(model="another one", dimensions=dimensions)
     World(tmp_path, store=world.store, embedder=embedder, collection="kb.next").ingest()
     world.store.rename_collections({"kb": "kb.old", "kb.next": "kb"})
-    with pytest.raises(SpaceMismatchError, match="another one"):
+    with pytest.raises(SpaceMismatchError, match="another one") as caught:
         world.knowledge.search(query)
+    assert caught.value.suggestion == "Set EMBEDDING_MODEL=another one, or choose another collection."
     with pytest.raises(SpaceMismatchError, match="another one"):
         world.knowledge.lookup("no such term at all")
     assert World(tmp_path, store=world.store, embedder=embedder).knowledge.search(query).hits

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from knowledge_mcp.engine.planning.service import PlanningService
+from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import ConnectionFailedError
-from tests.planning.world import REF, World, refusal, report
+from knowledge_mcp.surfaces.arguments import parse
+from tests.planning.world import REF, TOOLS, World, refusal, report
 
 
 @pytest.mark.requirement("document-store-api:FR-002")
@@ -268,3 +272,15 @@ def test_an_offset_behind_the_end_is_refused_and_no_empty_answer(world: World) -
         result = refusal(world, name, **arguments)
         assert (result["error_type"], "is beyond the last of" in result["message"]) == ("invalid_input", True)
     assert world.call("list_applications", ref_contains="nothing", offset=1)["application_count"] == 0
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"), [("list_applications", {}), ("list_ingested_documents", {"application_ref": REF})]
+)
+def test_nothing_in_a_store_that_replaces_another_is_an_error(
+    world: World, tool: str, arguments: dict[str, Any]
+) -> None:
+    base = replace(world.base, degraded="qdrant does not answer; memory is used instead.")
+    service = PlanningService(base, world.pipeline, folder=world.data, roots=())
+    with pytest.raises(ConnectionFailedError, match="qdrant does not answer"):
+        TOOLS[tool].answer(service, parse(TOOLS[tool].request, arguments), Call())

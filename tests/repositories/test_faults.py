@@ -9,12 +9,13 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.engine.repositories.values import IndexRequest
+from knowledge_mcp.engine.repositories.service import RepositoryService
+from knowledge_mcp.engine.repositories.values import CodeQuery, IndexRequest
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import (
@@ -371,3 +372,18 @@ def test_what_ended_an_indexing_is_reported_where_the_list_of_repositories_canno
     made.folder.rename(made.folder.with_name("moved"))
     with pytest.raises(NotFoundError):
         world.service.refresh("my-api")
+
+
+ASKED: list[Callable[[RepositoryService], object]] = [
+    lambda service: service.repositories(),
+    lambda service: service.repository("my-api"),
+    lambda service: service.search_code(CodeQuery("tokens")),
+]
+
+
+@pytest.mark.parametrize("ask", ASKED)
+def test_nothing_in_a_store_that_replaces_another_is_an_error(
+    tmp_path: Path, ask: Callable[[RepositoryService], object]
+) -> None:
+    with pytest.raises(ConnectionFailedError, match="qdrant does not answer"):
+        ask(make_service(tmp_path, degraded="qdrant does not answer; memory is used instead."))

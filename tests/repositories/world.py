@@ -96,6 +96,7 @@ def make_service(
     tokens: Mapping[str, str] | None = None,
     limits: SearchLimits | None = None,
     chunker: CodeChunker | None = None,
+    degraded: str = "",
 ) -> RepositoryService:
     """Put a service together whose clones, locks and files lie below a folder."""
     base = Base(
@@ -104,6 +105,7 @@ def make_service(
         embedder=embedder or HashingEmbedder(),
         analyser=EnglishAnalyser(),
         fuse=fuse,
+        degraded=degraded,
     )
     reader = CodeReader(sandbox=SANDBOX)
     pipeline = Pipeline(dict.fromkeys(SOURCE_MEDIA_TYPES, reader), chunker or CodeChunker(), source_code)

@@ -254,6 +254,14 @@ async def test_prompt_arguments_that_do_not_fit_are_a_protocol_error(
     assert problem in caught.value.error.data["error"]["details"]
 
 
+async def test_a_very_long_address_is_not_repeated_whole() -> None:
+    async with client_of(FakeKnowledge()) as client:
+        with pytest.raises(MCPError) as caught:
+            await client.read_resource(f"knowledge://documents/{'x' * 100_000}")
+    assert caught.value.error.data["error"]["code"] == "not_found"
+    assert len(caught.value.error.model_dump_json()) < 10_000
+
+
 async def test_a_resource_that_crashes_tells_an_incident_number_only() -> None:
     def crash(name: str) -> None:
         if name == "document_text":

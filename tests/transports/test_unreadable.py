@@ -24,6 +24,8 @@ ANSWERED: list[tuple[str, object, int]] = [
     ("[" * 50_000, None, -32700),
     ('{"jsonrpc":"2.0","id":8,"method":"tools/call","params":[]}', 8, -32600),
     ('{"jsonrpc":"2.0","id":9}', 9, -32600),
+    ('{"jsonrpc":"2.0","id":1.5,"method":"ping"}', None, -32600),
+    ('{"jsonrpc":"2.0","id":null,"method":"tools/list"}', None, -32600),
     ("[]", None, -32600),
     ("null", None, -32600),
 ]

@@ -11,7 +11,7 @@ from typing import Self, TypeVar
 from knowledge_mcp.engine.core import documents, health
 from knowledge_mcp.engine.core.base import Base, base_of
 from knowledge_mcp.engine.core.documents import set_by_hand
-from knowledge_mcp.engine.core.health import sound_answer
+from knowledge_mcp.engine.core.health import check_absence, sound_answer
 from knowledge_mcp.engine.core.restricted import copy_with, restricted_base
 from knowledge_mcp.engine.evidence import quotes, reading, references
 from knowledge_mcp.engine.ingest.facts import settle_editions
@@ -133,6 +133,7 @@ class LocalKnowledge:
         there = self.collections()
         for name in requested:
             if name not in {*there, EVERYBODY}:
+                check_absence(self._base)
                 raise no_collection(name, there)
         return there if EVERYBODY in requested else list(dict.fromkeys(requested))
 
@@ -152,6 +153,7 @@ class LocalKnowledge:
                     return ask(base_of(self._base, name), document_id or "")
             known = documents.one_named(self._base, document_id) if document_id else None
             if known is None or known == document_id:
+                check_absence(self._base)
                 raise
             return ask(self._base, known)
 
@@ -180,7 +182,10 @@ class LocalKnowledge:
 
     def documents(self) -> list[DocumentRecord]:
         """List all documents by id."""
-        return documents.documents(self._base)
+        found = documents.documents(self._base)
+        if not found:
+            check_absence(self._base)
+        return found
 
     def document(self, document_id: str) -> DocumentRecord:
         """Return one record; NotFoundError suggests similar ids."""

@@ -63,6 +63,15 @@ class EmbeddingSpace:
         inner = f"{self.variant}, {self.dimensions}" if self.variant else str(self.dimensions)
         return f"{self.provider}/{self.model} ({inner})"
 
+    def settings_unlike(self, other: EmbeddingSpace) -> str:
+        """Return the settings that select this space instead of another one, e.g. `EMBEDDING_VARIANT=fp32`.
+
+        Empty if no setting does: the spaces are equal, or files of one model differ.
+        """
+        names = ("provider", "model", "variant" if self.variant else "dimensions")  # weights here have their dimensions
+        values = [(each, getattr(self, each)) for each in names]
+        return " ".join(f"EMBEDDING_{name.upper()}={value}" for name, value in values if value != getattr(other, name))
+
 
 @functools.lru_cache(maxsize=64)
 def _fingerprint(space: EmbeddingSpace) -> str:

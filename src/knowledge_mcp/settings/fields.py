@@ -332,6 +332,7 @@ def _address_problems(settings: Settings) -> list[str]:
         "RAG_API_URL": settings.rag_api_url,
         "RERANKER_URL": settings.reranker_url,
         "AZURE_OPENAI_ENDPOINT": settings.azure_openai_endpoint,
+        "OPENAI_BASE_URL": settings.openai_base_url,
     }
     problems.extend(
         f"{name} must start with https:// or http://."

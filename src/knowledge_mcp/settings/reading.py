@@ -6,6 +6,7 @@ The only module that reads `os.environ`. All problems are collected and reported
 from __future__ import annotations
 
 import difflib
+import functools
 import os
 import re
 from collections.abc import Collection, Mapping
@@ -81,6 +82,7 @@ _NETWORK = (
 _REFERENCE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<rest>:-?(?P<default>[^}]*))?\}")
 _MOST_CONFIG = 1 << 20
 """Maximum bytes of a configuration file; YAML takes a second for this much."""
+_PASSED = re.compile(r"/dev/fd/\d{1,9}")
 _MASK = "********"
 _FOLDER_FIELDS = frozenset(
     {
@@ -294,10 +296,17 @@ def _from_config(
     return found
 
 
+@functools.cache
+def _read_passed(path: Path) -> str:
+    """Read what a shell passes as `<(command)`: unlike another pipe it ends with the command; it can be read once."""
+    with path.open(encoding="utf-8-sig") as stream:
+        return stream.read(_MOST_CONFIG)
+
+
 def _parse(path: Path, problems: list[str]) -> dict[str, Any]:
     content: object = None
     try:
-        text = read_whole_text(path, most=_MOST_CONFIG)
+        text = _read_passed(path) if _PASSED.fullmatch(str(path)) else read_whole_text(path, most=_MOST_CONFIG)
         if path.suffix.lower() in {".yaml", ".yml"}:
             import yaml
 

@@ -125,7 +125,9 @@ def print_reembed(report: ReembedReport) -> None:
             if report.old_collection
             else "the old collection was dropped"
         )
-        say(f"'{plan.live.name}' now uses {plan.space.label}; {old}.")
+        select = plan.space.settings_unlike(plan.live.space)
+        follow = f" From now on it needs {select}." if select else ""
+        say(f"'{plan.live.name}' now uses {plan.space.label}; {old}.{follow}")
     else:
         say(
             f"'{plan.live.name}' was not changed and still uses {plan.live.space.label}. Ingest the documents above "

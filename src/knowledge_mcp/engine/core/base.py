@@ -305,16 +305,18 @@ class Base:
         This is checked every time: another process may have replaced it by a collection of another space.
 
         Raises:
-            SpaceMismatchError: it is in another space; names both.
+            SpaceMismatchError: it is in another space; names both, and the settings that select the collection's.
         """
         info = self.opened.info()
         if info is None:
             return
         if info.space != self.embedder.space:
+            select = info.space.settings_unlike(self.embedder.space)
             raise SpaceMismatchError(
                 f"Collection '{self.collection}' contains vectors of {info.space.label}, "
                 f"but {self.embedder.space.label} is configured.",
                 details=f"collection space {info.space}; configured space {self.embedder.space}",
+                suggestion=f"Set {select}, or choose another collection." if select else None,
             )
 
     def why_degraded(self) -> str:

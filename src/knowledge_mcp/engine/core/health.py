@@ -17,7 +17,13 @@ from typing import Literal, TypeVar
 from knowledge_mcp.engine.core.base import Base, counts_of
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import StoreStatistics
-from knowledge_mcp.model.errors import DamagedError, KnowledgeError, SpaceMismatchError, noticing
+from knowledge_mcp.model.errors import (
+    ConnectionFailedError,
+    DamagedError,
+    KnowledgeError,
+    SpaceMismatchError,
+    noticing,
+)
 from knowledge_mcp.model.evidence import QuoteAnswer, ReferenceAnswer
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import Check, Equals, HealthReport, LookupAnswer, RequirementAnswer, SearchAnswer, Stats
@@ -35,7 +41,7 @@ Answer = TypeVar("Answer", SearchAnswer, LookupAnswer, RequirementAnswer, QuoteA
 
 
 def sound_answer(base: Base, ask: Callable[[], Answer], is_found: Callable[[Answer], object]) -> Answer:
-    """Answer without damaged data, which is named in the answer's `degraded`.
+    """Answer without damaged data, which is named in the answer's `degraded`, as is a store that replaces another.
 
     Args:
         base: the parts; remembers the damage.
@@ -44,6 +50,7 @@ def sound_answer(base: Base, ask: Callable[[], Answer], is_found: Callable[[Answ
 
     Raises:
         DamagedError: without the damaged data nothing was found.
+        ConnectionFailedError: nothing was found, and this is not the configured store.
     """
     try:
         with noticing() as damage:
@@ -51,12 +58,26 @@ def sound_answer(base: Base, ask: Callable[[], Answer], is_found: Callable[[Answ
     except DamagedError as exc:
         remember(base, [exc])
         raise
-    if not damage:
-        return answer
     remember(base, damage)
-    if not is_found(answer):
+    if damage and not is_found(answer):
         raise damage[0]
-    return replace(answer, degraded=(*answer.degraded, *notes_of(damage)))
+    if not is_found(answer):
+        check_absence(base)
+    notes = (*answer.degraded, *((base.degraded,) if base.degraded else ()), *notes_of(damage))
+    return replace(answer, degraded=tuple(dict.fromkeys(notes)))
+
+
+def check_absence(base: Base) -> None:
+    """Check that what was not found here cannot be in the configured store instead (clarification 5).
+
+    Raises:
+        ConnectionFailedError: the configured store did not answer at the start, and another one is used.
+    """
+    if base.degraded:
+        raise ConnectionFailedError(
+            f"Nothing was found, but {base.degraded}",
+            suggestion="Make the configured store reachable, and start again: it is chosen at the start.",
+        )
 
 
 def notes_of(damage: Sequence[DamagedError]) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from typing import Any
 from knowledge_mcp.engine.core import documents
 from knowledge_mcp.engine.core.base import Base, locked
 from knowledge_mcp.engine.core.confinement import AllowedFile, allowed_path, look_at
+from knowledge_mcp.engine.core.health import check_absence
 from knowledge_mcp.engine.core.restricted import hidden_ids, is_readable
 from knowledge_mcp.engine.ingest.ingest import ingest_one
 from knowledge_mcp.engine.ingest.plan import Pipeline
@@ -125,6 +126,8 @@ class PlanningService(LocalKnowledge):
         by_application: dict[str, list[DocumentRecord]] = {}
         for record in self._base.records():
             by_application.setdefault(record.label("application_ref"), []).append(record)
+        if not by_application:
+            check_absence(self._base)
         return by_application
 
     def gone(self, application_ref: str, folder: Path) -> list[DocumentRecord]:

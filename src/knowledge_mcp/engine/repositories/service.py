@@ -115,7 +115,10 @@ class RepositoryService:
 
     def repositories(self) -> list[RepositoryInfo]:
         """List all repositories by name, in their present state in the store."""
-        return self._states.all()
+        found = self._states.all()
+        if not found:
+            health.check_absence(self._base)
+        return found
 
     def repository(self, name: str) -> RepositoryInfo:
         """Return one repository.
@@ -126,6 +129,7 @@ class RepositoryService:
         known = self._states.one(name)
         if known is not None:
             return known
+        health.check_absence(self._base)
         names = [each.name for each in self._states.all()]
         near = difflib.get_close_matches(name[:200], names, 1, 0.5)
         indexed = f"Indexed repositories: {', '.join(names[:20])}." if names else "No repository is indexed yet."
@@ -372,6 +376,8 @@ class RepositoryService:
         try:
             if query.repository is None:
                 answer = self._search.search(query, *self._states.describing())
+                if not answer.searched:
+                    health.check_absence(self._base)
             else:
                 info = self.repository(query.repository)
                 answer = self._search.search(query, [info.collection], lambda _: info)

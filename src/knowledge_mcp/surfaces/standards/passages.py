@@ -153,8 +153,8 @@ def _best_part(text: str, words: set[str], most: int) -> str:
     return part.strip()
 
 
-EMPTY_BASE = "The knowledge base is empty: no document has been ingested yet."
-"""Follows the specified sentence, which a client may look for."""
+_EMPTY_BASE = "The knowledge base is empty: no document has been ingested yet."
+_EMPTY_COLLECTION = "The searched collection is empty: no document has been ingested into it yet."
 _MOST_MISSING = 5
 """Missing documents and existing collections to list: more would crowd out the results."""
 _NO_RESULT = "No documents matched your query"
@@ -162,11 +162,13 @@ _NO_REQUIREMENT = "No requirements found for this topic"
 _INGEST = "Ingest documents with `knowledge-ingest PATH`."
 
 
-def _beside_nothing(knowledge: Knowledge) -> list[str]:
-    """Say how an empty collection is filled, and which others there are."""
+def _explain_emptiness(knowledge: Knowledge, specified: str) -> tuple[str, list[str]]:
+    """Say after the specified sentence that there is nothing to search, how that is changed, and what else there is."""
     names = knowledge.stats().collections
+    if not names:
+        return f"{specified}. {_EMPTY_BASE}", [_INGEST]
     others = f"These collections exist: {list_first(names, _MOST_MISSING)}; pass `collections` to knowledge_search."
-    return [_INGEST, others] if names else [_INGEST]
+    return f"{specified}. {_EMPTY_COLLECTION}", [_INGEST, others]
 
 
 def explain_no_result(
@@ -174,7 +176,7 @@ def explain_no_result(
 ) -> tuple[str, list[str]]:
     """Say why a search found nothing; where filters were given, the same search without them is tried first."""
     if answer.searched_documents == 0:
-        return f"{_NO_RESULT}. {EMPTY_BASE}", _beside_nothing(knowledge)
+        return _explain_emptiness(knowledge, _NO_RESULT)
     if answer.note:
         apart = " Remove the quotation marks to find the words separately." if phrases_in(query.text) else ""
         return _NO_RESULT, [f"{answer.note}{apart}"]
@@ -196,7 +198,7 @@ def explain_no_definition(knowledge: Knowledge, term: str, similar: tuple[str, .
     """Say that a term is not defined, in the specified words, or that there is nothing to define it."""
     message = f"Term '{term}' not found in knowledge base"
     if knowledge.stats().statistics.documents == 0:
-        return f"{message}. {EMPTY_BASE}", _beside_nothing(knowledge)
+        return _explain_emptiness(knowledge, message)
     if similar:
         return message, ["Look up one of the similar terms.", "Use knowledge_search for passages about it."]
     return message, ["Use knowledge_search for passages about it."]
@@ -220,7 +222,7 @@ def explain_no_requirement(
     """Say that no requirement was found, in the specified words, and whether the standard is to blame."""
     documents = knowledge.documents()
     if not documents:
-        return f"{_NO_REQUIREMENT}. {EMPTY_BASE}", _beside_nothing(knowledge)
+        return _explain_emptiness(knowledge, _NO_REQUIREMENT)
     if request.standard is None:
         return _NO_REQUIREMENT, ["Try broader terms", "Use knowledge_search for guidance that is not mandatory."]
     if answer.documents == ():

@@ -48,6 +48,9 @@ PARSE_ERROR, INVALID_REQUEST = -32700, -32600
 logger = logging.getLogger(__name__)
 
 
+_NO_ID = "A request needs an id that is a text or a whole number."
+
+
 class _Source(Protocol):
     async def receive(self) -> SessionMessage | Exception: ...
     async def aclose(self) -> None: ...
@@ -78,9 +81,9 @@ class AnsweringReader:
         """Return the next message."""
         while True:
             item = await self._source.receive()
-            if not isinstance(item, Exception):
+            if not isinstance(item, Exception) and not _lacks_id(item.message):
                 return item
-            answer = answer_to(item)
+            answer = answer_to(item) if isinstance(item, Exception) else _answer(None, _NO_ID, INVALID_REQUEST)
             if answer is not None:
                 logger.warning("refused a message: %s", answer.error.message)
                 await self._answers.send(SessionMessage(answer))
@@ -105,6 +108,11 @@ class AnsweringReader:
         self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
     ) -> None:
         await self.aclose()
+
+
+def _lacks_id(message: types.JSONRPCMessage) -> bool:
+    """Return whether a request has no valid id: the SDK takes it for a notification, and its sender would wait."""
+    return isinstance(message, types.JSONRPCNotification) and not message.method.startswith("notifications/")
 
 
 def answer_to(error: Exception) -> types.JSONRPCError | None:
@@ -148,6 +156,8 @@ def _answer(ident: str | int | None, message: str, code: int) -> types.JSONRPCEr
     )
 
 
+_LONGEST_ADDRESS = 4_096
+"""Characters of a resource's address: every id is shorter, and errors and logs repeat it."""
 WARM_UP_DELAY = 0.05
 MAX_COMPLETIONS = 100
 
@@ -306,13 +316,13 @@ class KnowledgeServer(MCPServer[Any]):
     ) -> Iterable[ReadResourceContents] | types.InputRequiredResult:
         """Read an address; an unknown one is a protocol error that contains it."""
         address = str(uri)
-        if not self._offer.reader.knows(address):
+        if len(address) > _LONGEST_ADDRESS or not self._offer.reader.knows(address):
             try:
                 return await super().read_resource(uri, context)
             except ResourceNotFoundError as exc:
                 known = ", ".join(self._offer.reader.resources)
                 missing = NotFoundError(f"Unknown resource: {address[:200]}", details=f"Known resources: {known}.")
-                raise _protocol_error(missing, uri=address) from exc
+                raise _protocol_error(missing, uri=address[:_LONGEST_ADDRESS]) from exc
         try:
             return [await self._runner.in_thread(partial(self._read, address, self._key_of(context)))]
         except KnowledgeError as exc:
