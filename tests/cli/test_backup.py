@@ -179,13 +179,24 @@ def test_a_store_that_cannot_be_opened_is_replaced(store: SqliteStore, home: Pat
     again.close()
 
 
-def test_a_damaged_store_is_not_called_a_backup(store: SqliteStore, knowledge: Command) -> None:
+@pytest.mark.parametrize("damage", ["UPDATE texts SET text = 'other'", "UPDATE vectors SET vector = x'00'", ""])
+def test_a_damaged_store_is_not_called_a_backup(store: SqliteStore, knowledge: Command, damage: str) -> None:
     connection: Any = apsw.Connection(store.identity.location)
-    connection.execute("UPDATE texts SET text = 'other'").fetchall()
+    if damage:
+        connection.execute(damage).fetchall()
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    (size,), (page,) = (
+        connection.execute(each).fetchone()
+        for each in ("PRAGMA page_size", "SELECT rootpage FROM sqlite_schema WHERE name = 'generations'")
+    )
     connection.close()
+    if not damage:  # a page that is none
+        with Path(store.identity.location).open("r+b") as file:
+            file.seek((page - 1) * size)
+            file.write(b"?" * size)
     done = knowledge("backup", "a.tar")
     assert done.code == 1
-    assert "damaged" in done.err
+    assert "The store is damaged" in done.err
     assert not Path("a.tar").exists()
     store.close()
 

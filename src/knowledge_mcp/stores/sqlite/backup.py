@@ -9,9 +9,10 @@ from pathlib import Path
 import apsw
 
 from knowledge_mcp.model.errors import InternalError
+from knowledge_mcp.stores.shared.payload import space_from_json
 from knowledge_mcp.stores.sqlite.connection import Database, as_knowledge_error
 from knowledge_mcp.stores.sqlite.tables import PAGE_BYTES, Session, prepare_schema, tables_in
-from knowledge_mcp.stores.sqlite.verify import damaged_parts
+from knowledge_mcp.stores.sqlite.verify import damaged_parts, damaged_vectors
 
 _PATIENCE_MILLISECONDS = 60_000
 """A restore waits this long for an ingest to end its transaction, which takes seconds."""
@@ -60,11 +61,14 @@ def check_copy(copy: Path) -> dict[str, int]:
         try:
             prepare_schema(connection)
             wrong = [str(row[0]) for row in connection.rows("PRAGMA integrity_check(3)") if row[0] != "ok"]
-            for (collection,) in connection.rows("SELECT id FROM collections"):
+            for collection, space in connection.rows("SELECT id, space FROM collections"):
                 wrong += [each.message for each in damaged_parts(connection, collection)]
+                wrong += [each.message for each in damaged_vectors(connection, collection, space_from_json(space).dimensions)]
             counts = connection.rows("SELECT coalesce(sum(documents), 0), coalesce(sum(chunks), 0) FROM collections")
         finally:
             connection.close()
+    except (apsw.CorruptError, apsw.NotADBError) as exc:
+        wrong = [f"{type(exc).__name__}: {exc}"]
     except apsw.Error as exc:
         raise as_knowledge_error(exc, copy) from exc
     if wrong:
