@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -209,6 +210,31 @@ def test_wrong_settings_fail_and_the_rest_is_still_examined(
     found = checks(knowledge("doctor", "--json").out)
     assert found["settings"]["status"] == "fail"
     assert found["contents"]["status"] == "ok"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["MCP_API_KEYS_FILE", "RAG_API_KEYS_FILE", "DOCUMENT_PASSWORDS_FILE", "GIT_TOKENS", "SOURCE_LOGINS"],
+)
+def test_settings_that_are_read_later_are_checked_too(
+    clinic: Clinic, knowledge: Command, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "not-there")
+    done = knowledge("doctor", "--json")
+    wrong = [each for each in json.loads(done.out)["checks"] if each["status"] == "fail"]
+    assert done.code == 1
+    assert [name in f"{each['message']} {each['what_to_do']}" for each in wrong] == [True]
+
+
+@pytest.mark.skipif(shutil.which("tesseract") is None, reason="Tesseract is not installed")
+def test_languages_of_scans_without_data_are_named(
+    clinic: Clinic, knowledge: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert checks(knowledge("doctor", "--json").out)["text recognition"]["status"] == "ok"
+    monkeypatch.setenv("OCR_LANGUAGE", "eng+qaa")
+    found = checks(knowledge("doctor", "--json").out)["text recognition"]
+    assert found["status"] == "fail"
+    assert "no data for the language qaa" in found["message"]
 
 
 def test_a_damaged_store_fails_until_it_is_repaired(clinic: Clinic, knowledge: Command) -> None:

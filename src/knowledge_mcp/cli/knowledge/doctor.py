@@ -76,6 +76,8 @@ def _has_failed(outcomes: list[CheckOutcome]) -> bool:
 def _examine(reading: Reading, *, repair: bool) -> Iterator[CheckOutcome]:
     settings = reading.settings
     yield from _settings(reading)
+    yield from _used_later(settings)
+    yield from _recognition(settings)
     yield _folder(settings)
     yield _disk(settings)
     yield _sandbox()
@@ -133,6 +135,47 @@ def _settings(reading: Reading) -> Iterator[CheckOutcome]:
         for name, near in find_misspelt(reading.env_file).items():
             hint = f"Rename it, unless it belongs to another program: did you mean {near}?"
             yield CheckOutcome("settings", "warn", f"{name} is set, but is not a setting", hint)
+
+
+def _used_later(settings: Settings) -> Iterator[CheckOutcome]:
+    """Read what is otherwise read when a server starts, a source is synced, or a protected file is met."""
+    from knowledge_mcp import wiring
+    from knowledge_mcp.sources.git.source import from_options
+    from knowledge_mcp.sources.synced.building import logins_of
+    from knowledge_mcp.transports.shared.keys import KeyRing
+
+    files = {"MCP_API_KEYS_FILE": settings.mcp_api_keys_file, "RAG_API_KEYS_FILE": settings.rag_api_keys_file}
+    for name, path in files.items():
+        if problem := KeyRing(path=path, setting=name).problem:
+            yield CheckOutcome("settings", "fail", problem, f"Correct the file, or unset {name}.")
+    reads: list[Callable[[], object]] = [
+        lambda: from_options(settings),
+        lambda: logins_of(settings),
+        lambda: wiring.build_passwords(settings).listed(),
+    ]
+    for read in reads:
+        try:
+            read()
+        except KnowledgeError as exc:
+            yield _failure("settings", exc)
+
+
+def _recognition(settings: Settings) -> Iterator[CheckOutcome]:
+    """Check that scans can be read in the configured languages, if at all."""
+    from knowledge_mcp import wiring
+
+    engine = wiring.build_ocr(settings) if settings.enable_ocr else None
+    if engine is None:
+        return
+    try:
+        engine.ready(settings.ocr_language)
+        yield CheckOutcome("text recognition", "ok", f"{engine.version}, {settings.ocr_language}")
+    except ConfigError as exc:  # needed only for scans and images
+        yield CheckOutcome("text recognition", "ok", exc.message, exc.suggestion)
+    except KnowledgeError as exc:
+        yield CheckOutcome("text recognition", "fail", f"OCR_LANGUAGE: {exc.message}", exc.suggestion)
+    finally:
+        engine.close()
 
 
 def _nearest(folder: Path) -> Path:

@@ -87,7 +87,7 @@ class Passwords:
 
     def _candidates(self, item: SourceItem, message: str) -> Iterator[str]:
         known = self._fitting.get(item.sha256)
-        yield from [known] if known is not None else self._listed()
+        yield from [known] if known is not None else self.listed()
         if self._ask is None or known is not None or item.sha256 in self._refused:
             return
         why = message
@@ -96,7 +96,12 @@ class Passwords:
             why = "The password is wrong."
         self._refused.add(item.sha256)
 
-    def _listed(self) -> list[str]:
+    def listed(self) -> list[str]:
+        """List the passwords of the configured file, none without one.
+
+        Raises:
+            ConfigError: the file cannot be read.
+        """
         if self._file is None:
             return []
         try:

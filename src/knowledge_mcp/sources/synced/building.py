@@ -160,7 +160,7 @@ def webdav(
         ConfigError: SOURCE_LOGINS cannot be parsed; names the position, never a password.
     """
     del environment
-    logins = _logins(options)
+    logins = logins_of(options)
     fetcher = _fetcher(options, tuple(host.rsplit(":", 1)[0] if "]" not in host else host for host in logins))
     login = logins.get(parse_address(spec.location).place, "")
     return WebDavSource(
@@ -181,8 +181,12 @@ def _fetcher(options: SourceOptions, known: tuple[str, ...]) -> WebFetcher:
     )
 
 
-def _logins(options: SourceOptions) -> dict[str, str]:
-    """Parse `host=user:password` or `host=token`, separated by commas; return the value of `Authorization` by host."""
+def logins_of(options: SourceOptions) -> dict[str, str]:
+    """Parse `host=user:password` or `host=token`, separated by commas; return the value of `Authorization` by host.
+
+    Raises:
+        ConfigError: an entry has another form; names its position, never a password.
+    """
     given = options.source_logins.get_secret_value() if options.source_logins is not None else ""
     advice = (
         "Write dav.example.com=USER:PASSWORD or dav.example.com=TOKEN, further ones after a comma; "
