@@ -132,7 +132,7 @@ def test_a_mark_survives_the_next_run_and_is_taken_back_by_an_empty_one(
     assert rows_of(knowledge, *sides)["2#3"]["mark"] == "not-applicable"
     summary = json.loads(knowledge("check", *sides, "--json").out)["summary"]
     assert (summary["not-applicable"], summary["none found"]) == (1, 0)
-    knowledge("check", *sides, "--mark", "2#3=")
+    assert "Marks removed: 2#3." in knowledge("check", *sides, "--mark", "2#3=").err
     assert rows_of(knowledge, *sides)["2#3"]["mark"] == ""
 
 

@@ -176,8 +176,11 @@ def _marks(
         if marks:
             notify(f"Marks applied: {len(marks)}, from {decisions.path}.")
         return marks
+    before = decisions.marks()
     marks = decisions.mark(changes)
-    notify(f"Marks stored: {len(marks)}, in {decisions.path}.")
+    still = {(each.row, each.text) for each in marks}
+    removed = ", ".join(each.row for each in before if (each.row, each.text) not in still)
+    notify(f"Marks stored: {len(marks)}, in {decisions.path}.{f' Marks removed: {removed}.' if removed else ''}")
     return marks
 
 
