@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.ranking import linking
-from knowledge_mcp.ranking.linking import EvidenceFinder
+from knowledge_mcp.ranking.linking import EvidenceFinder, Linker
 
 _SENTENCES = [f"The pump shall run at {number} V." for number in range(20)]
 _DEMANDS = [f"run at {number} V" for number in range(9)]
@@ -39,3 +40,16 @@ def test_demands_are_rated_some_at_a_time_and_alike(monkeypatch: pytest.MonkeyPa
         [place for place, _ in each] for each in whole
     ]
     assert _Watched.rows == [2, 2, 2, 2, 1]
+
+
+def test_two_lists_that_repeat_one_sentence_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def embed(texts: Sequence[str]) -> Any:
+        vectors = np.array([[1.0, len(text), text.count("0")] for text in texts], np.float32)
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+    propose = Linker(str.split, embed)
+    found = len(propose(_SENTENCES, _SENTENCES, 0.1)[0])
+    assert found > len(_SENTENCES), "they are alike"
+    monkeypatch.setattr(linking, "MOST_PROPOSED", found - 1)
+    with pytest.raises(InvalidInputError, match="pairs of the items are alike"):
+        propose(_SENTENCES, _SENTENCES, 0.1)

@@ -114,6 +114,8 @@ result.
 """
 _MOST_PIECES = 200
 _BLOCK = 512
+MOST_PROPOSED = 200_000
+"""Proposed links at once: each is shown with its evidence, 2 kB and 60 µs, and nobody can decide on more."""
 MOST_PAIRS = 50_000_000
 """Twice the pairs of 5,000 by 5,000 items, which take 450 MiB: `python -m benchmarks.tracing --size 5000`."""
 _LEAST = 0.01
@@ -176,7 +178,7 @@ class Linker:
             whether the two lists are about the same subject at all, because ratings are relative to the two lists.
 
         Raises:
-            InvalidInputError: there are too many pairs.
+            InvalidInputError: there are too many pairs, or too many that may belong together.
         """
         if not sources or not targets:
             return [], 1.0, True
@@ -188,7 +190,13 @@ class Linker:
         rated = self.closeness(sources, targets)
         chances = probabilities(ratings(rated))
         cut = cut_of(chances)
-        rows, columns = np.nonzero(chances >= max(least * cut, _LEAST))
+        alike = chances >= max(least * cut, _LEAST)
+        if np.count_nonzero(alike) > MOST_PROPOSED:
+            raise InvalidInputError(
+                f"More than {MOST_PROPOSED:,} pairs of the items are alike: most of them differ in a few words only.",
+                suggestion="Trace a part at a time, or leave out what repeats one text, such as rows of a table.",
+            )
+        rows, columns = np.nonzero(alike)
         values = chances[rows, columns]
         order = np.lexsort((columns, rows, -values))
         pairs = [(int(rows[each]), int(columns[each]), float(values[each])) for each in order]
