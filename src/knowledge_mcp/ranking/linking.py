@@ -114,8 +114,8 @@ result.
 """
 _MOST_PIECES = 200
 _BLOCK = 512
-MOST_PROPOSED = 200_000
-"""Proposed links at once: each is shown with its evidence, 2 kB and 60 µs, and nobody can decide on more."""
+MOST_PROPOSED = 500_000
+"""Proposed links at once, each with its evidence of 2 kB: made items have a hundredth of their pairs (1,500 by 1,500)."""
 MOST_PAIRS = 50_000_000
 """Twice the pairs of 5,000 by 5,000 items, which take 450 MiB: `python -m benchmarks.tracing --size 5000`."""
 _LEAST = 0.01

@@ -62,8 +62,9 @@ def check_copy(copy: Path) -> dict[str, int]:
             prepare_schema(connection)
             wrong = [str(row[0]) for row in connection.rows("PRAGMA integrity_check(3)") if row[0] != "ok"]
             for collection, space in connection.rows("SELECT id, space FROM collections"):
+                dimensions = space_from_json(space).dimensions
                 wrong += [each.message for each in damaged_parts(connection, collection)]
-                wrong += [each.message for each in damaged_vectors(connection, collection, space_from_json(space).dimensions)]
+                wrong += [each.message for each in damaged_vectors(connection, collection, dimensions)]
             counts = connection.rows("SELECT coalesce(sum(documents), 0), coalesce(sum(chunks), 0) FROM collections")
         finally:
             connection.close()
