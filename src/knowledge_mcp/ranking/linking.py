@@ -115,7 +115,7 @@ result.
 _MOST_PIECES = 200
 _BLOCK = 512
 MOST_PROPOSED = 500_000
-"""Proposed links at once, each with its evidence of 2 kB: made items have a hundredth of their pairs (1,500 by 1,500)."""
+"""Proposed links at once, each with its evidence, 2 kB: made items have a hundredth of their pairs (1,500 by 1,500)."""
 MOST_PAIRS = 50_000_000
 """Twice the pairs of 5,000 by 5,000 items, which take 450 MiB: `python -m benchmarks.tracing --size 5000`."""
 _LEAST = 0.01
