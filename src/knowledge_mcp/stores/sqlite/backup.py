@@ -56,6 +56,7 @@ def check_copy(copy: Path) -> dict[str, int]:
         ConfigError: it is not a store of this program, or was written by a newer version.
         InternalError: something in it is damaged; names it.
     """
+    documents = chunks = 0
     try:
         connection = Session(copy)
         try:
@@ -65,7 +66,8 @@ def check_copy(copy: Path) -> dict[str, int]:
                 dimensions = space_from_json(space).dimensions
                 wrong += [each.message for each in damaged_parts(connection, collection)]
                 wrong += [each.message for each in damaged_vectors(connection, collection, dimensions)]
-            counts = connection.rows("SELECT coalesce(sum(documents), 0), coalesce(sum(chunks), 0) FROM collections")
+            counted = "SELECT coalesce(sum(documents), 0), coalesce(sum(chunks), 0) FROM collections"
+            documents, chunks = connection.rows(counted)[0]
         finally:
             connection.close()
     except (apsw.CorruptError, apsw.NotADBError) as exc:
@@ -78,7 +80,7 @@ def check_copy(copy: Path) -> dict[str, int]:
             details=" ".join(wrong[:5]),
             suggestion="Run `knowledge doctor`, ingest what it lists again with --force, then try again.",
         )
-    return {"documents": int(counts[0][0]), "chunks": int(counts[0][1])}
+    return {"documents": int(documents), "chunks": int(chunks)}
 
 
 def put_in_place(copy: Path, store: Path) -> None:

@@ -275,7 +275,7 @@ def _look_of(cell: Any, theme: bytes | None) -> SheetLook:
     scheme = {name.decode(): text.decode() for name, text in _SCHEME.findall((theme or b"")[:20_000])}
     pattern = None if fill is None else getattr(fill, "patternType", "")  # a gradient has none
     ground = WHITE if pattern is None else ""
-    if pattern == "solid":
+    if fill is not None and pattern == "solid":
         ground = _colour(fill.fgColor, scheme)
     if font.strike:
         return SheetLook(HiddenReason.STRUCK)

@@ -157,9 +157,9 @@ def _headed(rows: _Rows, first: int, rule: DrawnLine, end: float | None = None) 
     spaces = _spaces(names)
     if len(spaces) < _COLUMNS - 1 or any(_is_value(item.text) for row in names for item in row):
         return None
-    above: Sequence[TextItem] = rows[first - len(names) - 1] if len(names) < first else ()
-    if len(pieces_of(above, _APART)) > 1 and _top(names[0]) - _top(above) <= _CLOSE * above[0].height:
-        return None  # it is part of a header that these names alone are not
+    for above in rows[: first - len(names)][-1:]:
+        if len(pieces_of(above, _APART)) > 1 and _top(names[0]) - _top(above) <= _CLOSE * above[0].height:
+            return None  # it is part of a header that these names alone are not
     reached = rule.at
     fitting: list[Sequence[TextItem]] = []
     for row in rows[first:]:
