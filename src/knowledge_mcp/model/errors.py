@@ -318,6 +318,11 @@ def noticing() -> Generator[list[DamagedError]]:
         _noticed.reset(token)
 
 
+def is_noticing() -> bool:
+    """Return whether this thread's reads leave out what is damaged, as those of an ingest do, which repairs it."""
+    return _noticed.get() is not None
+
+
 def leave_out(damage: DamagedError) -> None:
     """Leave out something damaged.
 

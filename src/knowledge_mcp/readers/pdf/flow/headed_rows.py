@@ -1,4 +1,4 @@
-"""Tables without lines between their columns, whose header shows them: it is bold, or has a rule below it.
+"""Tables without lines between columns, whose header shows them: bold, with a rule below it, or above texts.
 
 The parser guesses such tables from gaps, which are narrow next to a column of texts. If cells have several lines, it
 takes each line as a row, or mixes the words of all columns; an empty column is lost.
@@ -89,8 +89,8 @@ def headed_rows(drawn: Drawn, items: Sequence[TextItem]) -> list[RuledGrid]:
         columns = _named(rows[at])
         below = _below(rows[at:], columns) if columns else 0
         if below > _FEWEST:
-            edges = [columns[0], *columns[1:], _right(rows[at : at + below]) + 2 * _FLUSH]
-            grids = _grids(rows[at : at + below], [edge - _FLUSH for edge in edges], 1, _FEWEST)
+            edges = [*(column - _FLUSH for column in columns), _right(rows[at : at + below]) + _FLUSH]
+            grids = _grids(rows[at : at + below], edges, 1, _FEWEST)
             found += [grid for grid in grids if not _meets(grid, (*drawn.grids, *found))]
         at += max(below, 1)
     return found
