@@ -86,6 +86,11 @@ def crossings(spans: Iterable[tuple[float, float]]) -> Callable[[float], int]:
     return lambda x: bisect_left(starts, x) - bisect_right(ends, x)
 
 
+def middle_of(item: TextItem) -> float:
+    """Return the height of the middle of an item, in points from the top."""
+    return item.y + item.height / 2
+
+
 def rows_of(items: list[TextItem]) -> list[list[TextItem]]:
     """Group items that share a baseline into rows from top to bottom; each row is sorted from left to right."""
     rows: list[list[TextItem]] = []
@@ -202,6 +207,12 @@ def line_of(items: Sequence[TextItem], page: int, places: Mapping[int, float]) -
         lead=lead,
         led=led if lead else None,
     )
+
+
+def words_of_items(items: list[TextItem]) -> str:
+    """Join the words of some items, line by line."""
+    places = dict.fromkeys(map(id, items), 0.0)
+    return " ".join(line_of(row, 0, places).text for row in rows_of(items))
 
 
 def around(lines: Sequence[Line]) -> tuple[float, float, float, float]:

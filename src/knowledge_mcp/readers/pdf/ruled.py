@@ -25,6 +25,8 @@ _NEAR = 3.0
 _SHORT = 6.0
 """Length in points below which a line bounds no cell: a row is at least as high as its font; dots and ticks are
 shorter."""
+_SAME_END = 6.0
+"""Maximum distance in points between the ends of the rules of one table: pages are set by hand."""
 _LEAST_LINES = 4
 _MOST_LINES = 30_000
 """Number of lines above which a page is a drawing; a full page of cells of one letter has about 10,000 edges."""
@@ -63,6 +65,10 @@ class DrawnLine:
     at: float
     start: float
     end: float
+
+    def has_ends_of(self, other: DrawnLine) -> bool:
+        """Return whether it begins and ends where another one of its direction does, as rules of one table do."""
+        return abs(self.start - other.start) <= _SAME_END and abs(self.end - other.end) <= _SAME_END
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.language.openings import mark_alone
-from knowledge_mcp.readers.pdf.lines import box_of, line_of, rows_of, stands_in
+from knowledge_mcp.readers.pdf.lines import box_of, stands_in, words_of_items
 from knowledge_mcp.readers.shared.layout import Line, Table, is_figures, letters_of, on_the_line
 
 if TYPE_CHECKING:
@@ -154,14 +154,12 @@ def _counted(cells: Sequence[LayoutCell], items: Sequence[TextItem]) -> list[Seq
         upper, lower = min(heights[0]), max(heights[1])
         placed = [replace(box, y=upper, height=lower - upper) for box in boxes]
         rows.append(
-            [replace(cell, text=_words(part), bbox=box) for cell, part, box in zip(cells, parts, placed, strict=True)]
+            [
+                replace(cell, text=words_of_items(part), bbox=box)
+                for cell, part, box in zip(cells, parts, placed, strict=True)
+            ]
         )
     return rows
-
-
-def _words(items: list[TextItem]) -> str:
-    places = dict.fromkeys(map(id, items), 0.0)
-    return " ".join(line_of(row, 0, places).text for row in rows_of(items))
 
 
 def _row(cells: Sequence[LayoutCell], items: Sequence[TextItem]) -> _Row:
@@ -182,7 +180,7 @@ def _printed(cell: LayoutCell, items: Sequence[TextItem]) -> str:
     if not inside or not _WRITTEN.search(guessed):
         raised = {on_the_line(word): word for item in inside for word in item.text.split()}
         return " ".join(raised.get(word, word) for word in guessed.split())
-    return _words(inside)
+    return words_of_items(inside)
 
 
 def _clean(text: str) -> str:

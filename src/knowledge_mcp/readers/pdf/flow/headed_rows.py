@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.readers.pdf.lines import is_heavy, is_rotated, pieces_of, rows_of, size_of
+from knowledge_mcp.readers.pdf.lines import is_heavy, is_rotated, middle_of, pieces_of, rows_of, size_of
 from knowledge_mcp.readers.pdf.ruled import Drawn, DrawnLine, RuledGrid, grids_of
 from knowledge_mcp.readers.shared.layout import is_figures
 
@@ -46,8 +46,6 @@ _MOST_RULES = 60
 """Maximum number of such rules on a page that is examined: a form or a drawing has more."""
 _BESIDE = 3.0
 """Maximum distance in points by which words may extend beyond the rule of their table."""
-_CLOSED = 6.0
-"""Maximum distance in points between the ends of the rule below a header and of the rule that closes its table."""
 _MOST_NAMES = 4
 """Maximum number of lines of a header."""
 _NAMES = 4
@@ -77,13 +75,13 @@ def headed_rows(drawn: Drawn, items: Sequence[TextItem]) -> list[RuledGrid]:
     found: list[RuledGrid] = []
     if drawn.crowded:
         return found
-    for grid in itertools.chain(_below_rules(drawn, level), _below_names(level)):
+    rows = rows_of(level)
+    for grid in itertools.chain(_below_rules(drawn, level), _below_names(rows)):
         if not _meets(grid, (*drawn.grids, *found)):
             found.append(grid)
     bold = sorted(item.y for item in level if is_heavy(item))
     if not any(last - first <= _FLUSH for first, last in zip(bold, bold[_COLUMNS - 1 :], strict=False)):
         return found
-    rows = rows_of(level)
     at = 0
     while at < len(rows):
         columns = _named(rows[at])
@@ -105,9 +103,9 @@ def _below_rules(drawn: Drawn, items: Sequence[TextItem]) -> Iterator[RuledGrid]
     if not rules or len(rules) > _MOST_RULES:
         return
     for rule in rules:
-        end = min((other.at for other in rules if other.at > rule.at and _is_alike(rule, other)), default=None)
+        end = min((other.at for other in rules if other.at > rule.at and rule.has_ends_of(other)), default=None)
         rows = rows_of([item for item in items if item.x < rule.end and item.x + item.width > rule.start])
-        first = sum(_middle(row[0]) < rule.at for row in rows)
+        first = sum(middle_of(row[0]) < rule.at for row in rows)
         found = _headed(rows, first, rule, end) if first else None
         if found is None or (end is not None and _are_figures(found)):
             continue
@@ -115,16 +113,15 @@ def _below_rules(drawn: Drawn, items: Sequence[TextItem]) -> Iterator[RuledGrid]
         yield from _grids(found.rows, found.edges, found.head, fewest)
 
 
-def _below_names(items: Sequence[TextItem]) -> Iterator[RuledGrid]:
+def _below_names(rows: _Rows) -> Iterator[RuledGrid]:
     """Yield the tables below a line of names in which one column has texts of several lines."""
-    rows = rows_of(list(items))
     at = 0
     while at < len(rows):
         row = rows[at]
         at += 1
         if len(pieces_of(row, _APART)) < _NAMES:
             continue
-        left, right = min(item.x for item in items), _right(rows)
+        left, right = min(item.x for row in rows for item in row), _right(rows)
         found = _headed(rows, at, DrawnLine(max(item.y + item.height for item in row), left, right))
         if found is None:
             continue
@@ -164,7 +161,7 @@ def _headed(rows: _Rows, first: int, rule: DrawnLine, end: float | None = None) 
     fitting: list[Sequence[TextItem]] = []
     for row in rows[first:]:
         left = _narrowed(spaces, row)
-        is_closed = end is not None and _middle(row[0]) > end
+        is_closed = end is not None and middle_of(row[0]) > end
         if left is None or _is_beyond(row, rule) or _top(row) - reached > _STEP * max(item.height for item in row):
             break
         if _is_double(row, left, _APART) or (is_closed and len(pieces_of(row, _APART)) > 1):
@@ -194,10 +191,6 @@ def _has_texts(rows: _Rows, edges: Sequence[float]) -> bool:
 def _is_value(text: str) -> bool:
     """Return whether a text is figures that are no year: a name of a column may be one."""
     return is_figures(text) and _YEAR.fullmatch(text.strip()) is None
-
-
-def _is_alike(rule: DrawnLine, other: DrawnLine) -> bool:
-    return abs(rule.start - other.start) <= _CLOSED and abs(rule.end - other.end) <= _CLOSED
 
 
 def _names(rows: _Rows, rule: DrawnLine) -> _Rows:
@@ -345,10 +338,6 @@ def _top(row: Sequence[TextItem]) -> float:
 
 def _right(rows: _Rows) -> float:
     return max(item.x + item.width for row in rows for item in row)
-
-
-def _middle(item: TextItem) -> float:
-    return item.y + item.height / 2
 
 
 def _meets(grid: RuledGrid, others: Iterable[RuledGrid]) -> bool:

@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.readers.pdf.lines import box_of, is_rotated, line_of, rows_of, size_of, stands_in
+from knowledge_mcp.readers.pdf.lines import box_of, is_rotated, line_of, rows_of, size_of, stands_in, words_of_items
 from knowledge_mcp.readers.pdf.ruled import joined
 from knowledge_mcp.readers.shared.layout import Table, is_figures
 
@@ -212,10 +212,7 @@ def _is_whole(rows: Sequence[Sequence[TextItem]], blocks: Sequence[LayoutBlock],
 def _cells(row: Sequence[TextItem], columns: Sequence[float]) -> list[str]:
     cells = [""] * len(columns)
     for place, some in itertools.groupby(row, key=lambda item: _column(item.x, columns)):
-        items = list(some)
-        flat = dict.fromkeys(map(id, items), 0.0)
-        text = " ".join(line_of(line, 0, flat).text for line in rows_of(items))
-        cells[place] = f"{cells[place]} {text}".strip()
+        cells[place] = f"{cells[place]} {words_of_items(list(some))}".strip()
     return cells
 
 

@@ -14,15 +14,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.language.openings import caption_label
-from knowledge_mcp.readers.pdf.lines import Piece, is_heavy, is_rotated, pieces_of, rows_of, size_of
+from knowledge_mcp.readers.pdf.lines import Piece, is_heavy, is_rotated, middle_of, pieces_of, rows_of, size_of
 from knowledge_mcp.readers.pdf.ruled import Drawn, DrawnLine, RuledGrid, grids_of
 from knowledge_mcp.readers.shared.layout import is_figures
 
 if TYPE_CHECKING:
     from liteparse.types import TextItem
 
-_SAME_END = 6.0
-"""Maximum distance in points between the ends of the rules of one table: pages are set by hand."""
 _SHORTEST = 100.0
 """Minimum length in points of a table's rule: shorter ones underline words or begin footnotes."""
 _FEWEST = 3
@@ -106,16 +104,12 @@ def parted_rows(drawn: Drawn, items: Sequence[TextItem]) -> list[RuledGrid]:
     found: list[RuledGrid] = []
     if not _FEWEST < len(drawn.level) <= _MOST_LEVEL or drawn.crowded:
         return found
-    words = sorted((item for item in items if not is_rotated(item)), key=_middle)
+    words = sorted((item for item in items if not is_rotated(item)), key=middle_of)
     size = statistics.median(map(size_of, words)) if words else 0.0
     for rules in _alike(drawn.level):
         for rows in _runs(rules, words, drawn):
             found.extend(_grids(rows, rules[0], drawn.level, words, size))
     return found
-
-
-def _middle(item: TextItem) -> float:
-    return item.y + item.height / 2
 
 
 def _alike(lines: Sequence[DrawnLine]) -> Iterator[list[DrawnLine]]:
@@ -125,7 +119,7 @@ def _alike(lines: Sequence[DrawnLine]) -> Iterator[list[DrawnLine]]:
         if line.end - line.start < _SHORTEST:
             continue
         for group in groups:
-            if abs(group[0].start - line.start) <= _SAME_END and abs(group[0].end - line.end) <= _SAME_END:
+            if group[0].has_ends_of(line):
                 group.append(line)
                 break
         else:
@@ -164,7 +158,7 @@ def _is_elsewhere(above: DrawnLine, below: DrawnLine, drawn: Drawn) -> bool:
 
 def _between(items: Sequence[TextItem], rule: DrawnLine, top: float, bottom: float) -> _Row | None:
     """Read what is between two heights; None if it is not a row of a table."""
-    between = items[bisect_right(items, top, key=_middle) : bisect_left(items, bottom, key=_middle)]
+    between = items[bisect_right(items, top, key=middle_of) : bisect_left(items, bottom, key=middle_of)]
     inside = [item for item in between if item.x < rule.end and item.x + item.width > rule.start]
     if any(item.x < rule.start - _OVER or item.x + item.width > rule.end + _OVER for item in inside):
         return None
