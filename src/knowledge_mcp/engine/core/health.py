@@ -59,9 +59,9 @@ def sound_answer(base: Base, ask: Callable[[], Answer], is_found: Callable[[Answ
         remember(base, [exc])
         raise
     remember(base, damage)
-    if damage and not is_found(answer):
-        raise damage[0]
     if not is_found(answer):
+        if damage:
+            raise damage[0]
         check_absence(base)
     notes = (*answer.degraded, *((base.degraded,) if base.degraded else ()), *notes_of(damage))
     return replace(answer, degraded=tuple(dict.fromkeys(notes)))

@@ -187,12 +187,12 @@ def _cases(reading: ReadDocument, begun: Sequence[int]) -> list[tuple[Span, Trac
         begun: offsets of its demands, in order; rows in which one starts are left out.
     """
     found: list[tuple[Span, TraceItem]] = []
-    begin, is_open, above = 0, False, ""  # the line above if it is a row
+    begin, is_open, is_below = 0, False, False  # whether the table has cases, and whether the line above is a row
     for line in check_each(reading.text.splitlines(keepends=True)):
         span, begin = Span(begin, begin + len(line)), begin + len(line)
         cells = cell_texts(line) if is_row(line) else []
-        is_open = (is_open if above else any(map(_is_of_cases, cells))) and bool(cells)
-        above = line if cells else ""
+        is_open = (is_open if is_below else any(map(_is_of_cases, cells))) and bool(cells)
+        is_below = bool(cells)
         own, says = (cells[0].strip("*_`"), " ".join(cells[1:])) if is_open else ("", "")
         states = bisect.bisect_left(begun, span.start) != bisect.bisect_left(begun, span.end)
         if own and heading_identifier(own) == own and not states and len(says.split()) >= _FEWEST_WORDS:
