@@ -37,6 +37,8 @@ _CLAUSES = {"3", "4", "4.1", "4.2"}
         ("es", "Section 4.2 of the standard ISO 4126-1:2013", ["ISO 4126-1:2013 4.2"]),
         ("fr", "un débit de 4.2 l/s", []),
         ("es", "véase el apartado 4.2 y el Anexo A", ["4.2", "Annex A"]),
+        ("es", "EL APÉNDICE B ES INFORMATIVO", ["Annex B"]),
+        ("pt", "O APÊNDICE B É INFORMATIVO", ["Annex B"]),
         ("es", "según 4.1, véanse la Tabla 2 y la Figura 3", ["4.1", "Table 2", "Figure 3"]),
         ("es", "el apartado 4.2 de la ISO 4126-1:2013 se aplica", ["ISO 4126-1:2013 4.2"]),
     ],

@@ -135,7 +135,7 @@ _TITLE = re.compile(r"(?<!\d)(?P<number>\d{1,2})\s{1,3}\Z")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _BRACKET = re.compile(r"\.?\([^()]*\)P?\Z")
 _ANY = re.compile(
-    r"\d|[Aa]nnex|[Aa]ppendi[cx]|ANNEX|APPENDI[CX]|[Aa]nh[aä]ng|[Aa]nlage|[Aa]nexo|[Aa]p[éê]ndice|[Aa]llegat|ANHANG|ANLAGE|ANEXO|APÉNDICE"
+    r"\d|[Aa]nnex|[Aa]ppendi[cx]|ANNEX|APPENDI[CX]|[Aa]nh[aä]ng|[Aa]nlage|[Aa]nexo|[Aa]p[éê]ndice|[Aa]llegat|ANHANG|ANLAGE|ANEXO|AP[ÉÊ]NDICE"
     r"|ALLEGATO|(?<!\w)[IVX]{1,5}(?!\w)"
 )
 """What every reference contains: a number, except annexes, which have letters, and tables, which may have Roman ones.

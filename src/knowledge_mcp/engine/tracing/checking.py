@@ -11,8 +11,9 @@ from typing import Protocol
 from knowledge_mcp.engine.core.headings import heading_end
 from knowledge_mcp.engine.evidence.quote_finding import Searched
 from knowledge_mcp.engine.evidence.quotes import verdict_in
-from knowledge_mcp.engine.tracing.conflicts import ConflictKind, conflicts
+from knowledge_mcp.engine.tracing.conflicts import conflicts
 from knowledge_mcp.engine.tracing.decisions import MarkKind, RowMark
+from knowledge_mcp.engine.tracing.kinds import ConflictKind
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.obligations import (
     Obligation,

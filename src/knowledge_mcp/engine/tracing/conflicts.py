@@ -13,10 +13,10 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from knowledge_mcp.engine.tracing.containing import ContainedBags
 from knowledge_mcp.engine.tracing.differing_limits import differing_limit, permits_too_little, unit_of_day
+from knowledge_mcp.engine.tracing.kinds import ConflictKind
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.language.demands import OWN_LABEL, without_limits
 from knowledge_mcp.language.force import RANK, Convention, Force, detect_convention, forces_of
@@ -89,16 +89,6 @@ _OFFERS = re.compile(
 _HAVE_OPPOSITES = frozenset[str]().union(*OPPOSITES)
 
 Terms = Callable[[str], Sequence[str]]
-
-
-class ConflictKind(StrEnum):
-    """Kinds of conflict between two demands or definitions."""
-
-    CONTRADICTION = "contradiction"
-    LIMIT = "limit"
-    FORCE = "force"
-    DUPLICATE = "duplicate"
-    DEFINITION = "definition"
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,10 +29,11 @@ from knowledge_mcp.support.events import log_event
 from knowledge_mcp.surfaces.answers import compact, json_with_escapes, with_escapes, written
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.contract import Resource, Surface, Tool, ToolProxy
+from knowledge_mcp.transports.mcp.progress import run_with_progress
 from knowledge_mcp.transports.shared.audit import AuditLog, documents_in
 from knowledge_mcp.transports.shared.keys import ANONYMOUS, Key
 from knowledge_mcp.transports.shared.provider import KnowledgeProviders, crash, restrict_service
-from knowledge_mcp.transports.shared.threads import Threads, run_with_progress
+from knowledge_mcp.transports.shared.threads import Threads
 
 logger = logging.getLogger(__name__)
 

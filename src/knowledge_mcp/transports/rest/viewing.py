@@ -10,22 +10,19 @@ from fastapi import APIRouter, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from knowledge_mcp.engine.tracing.conflicts import ConflictKind
 from knowledge_mcp.engine.tracing.decisions import RowMark, as_mark_kind
+from knowledge_mcp.engine.tracing.kinds import ConflictKind
 from knowledge_mcp.model.library import DEFAULT_COLLECTION, IngestJob
 from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.surfaces.answers import compact
 from knowledge_mcp.surfaces.redline import KINDS
-from knowledge_mcp.surfaces.viewing import (
+from knowledge_mcp.surfaces.viewed import (
     ChangesAnswer,
     CheckAnswer,
     ConflictsAnswer,
     ImpactAnswer,
     OutlineAnswer,
     TraceAnswer,
-    compare_clauses,
-    outline_of,
-    touched_by,
 )
 from knowledge_mcp.transports.rest.answers import (
     BEARER,
@@ -172,9 +169,13 @@ class _Viewing:
 
     async def outline(self, doc_id: str, key: KeyOf) -> Response:
         """List the sections of a document, each with the passage that it begins in."""
-        return await self._executor.answer(
-            "library.outline", lambda library: outline_of(readable(library, key).find(check_document_id(doc_id)))
-        )
+
+        def sections(library: SharedLibrary) -> OutlineAnswer:
+            from knowledge_mcp.surfaces.viewing import outline_of
+
+            return outline_of(readable(library, key).find(check_document_id(doc_id)))
+
+        return await self._executor.answer("library.outline", sections)
 
     async def page(
         self, request: Request, doc_id: str, page: int, picture_query: Annotated[PictureQuery, Query()], key: KeyOf
@@ -192,6 +193,8 @@ class _Viewing:
         """List what changed from one document to another, clause by clause, optionally only some kinds of changes."""
 
         def compare(library: SharedLibrary) -> bytes:
+            from knowledge_mcp.surfaces.viewing import compare_clauses
+
             old, new = map(readable(library, key).find, _check_ids(query.old, query.new))
             return encode(compare_clauses(old, new, kinds=query.kinds, limit=query.limit, offset=query.offset))
 
@@ -201,6 +204,8 @@ class _Viewing:
         """List the passages of other documents that refer to what changed from one edition to another."""
 
         def look(library: SharedLibrary) -> bytes:
+            from knowledge_mcp.surfaces.viewing import touched_by
+
             visible = readable(library, key)
             old, new = map(visible.find, _check_ids(query.old, query.new))
             return encode(touched_by(visible, old, new, limit=query.limit, offset=query.offset))

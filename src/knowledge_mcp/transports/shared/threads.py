@@ -8,26 +8,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import logging
 import math
 import threading
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import anyio
 import anyio.from_thread
 import anyio.to_thread
-from mcp.server.mcpserver import Context
 
-from knowledge_mcp.model.call import Progress, ignore_progress
 from knowledge_mcp.model.errors import CancelledError, RateLimitedError, TimedOutError
 from knowledge_mcp.support.checkpoints import watch_for_stop
 from knowledge_mcp.support.workers import FairQueue
-
-logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -200,42 +195,3 @@ class Outbox(Generic[T]):
     def _wake(self) -> None:
         self._changed.set()
         self._changed = anyio.Event()
-
-
-_LAST = 1.0
-"""Seconds at the end for sending remaining progress before the answer is sent without it."""
-
-
-async def run_with_progress(context: Context[Any, Any] | None, work: Callable[[Progress], Awaitable[T]]) -> T:
-    """Run a call with a function that reports progress to the client; failing reports are ignored.
-
-    The function is for worker threads, and returns at once.
-    """
-    if context is None:
-        return await work(ignore_progress)
-    outbox = Outbox[tuple[float, float | None, str]]()
-    sent = anyio.Event()
-
-    async def send() -> None:
-        while (progress := await outbox.get()) is not None:
-            try:
-                await context.report_progress(*progress)
-            except Exception as exc:  # noqa: BLE001 - the work goes on whoever listens
-                logger.debug("progress was not reported: %s", exc)
-        sent.set()
-
-    failed: Exception | None = None
-    found: list[T] = []
-    async with anyio.create_task_group() as group:
-        group.start_soon(send)
-        try:
-            found.append(await work(lambda done, total, message: outbox.put((done, total, message))))
-        except Exception as exc:  # noqa: BLE001 - raised below: a group would wrap it
-            failed = exc
-        outbox.close()
-        with anyio.move_on_after(_LAST):
-            await sent.wait()
-        group.cancel_scope.cancel()
-    if failed is not None:
-        raise failed
-    return found[0]

@@ -26,11 +26,11 @@ from knowledge_mcp.cli.shared.session import CommandOptions
 from knowledge_mcp.engine.core.editions import current_of
 from knowledge_mcp.engine.tracing.conflicts import (
     Conflict,
-    ConflictKind,
     Meaning,
     conflicting_definitions,
     conflicts,
 )
+from knowledge_mcp.engine.tracing.kinds import ConflictKind
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.readings import ReadDocument, demands_in, meanings_in, read_ingested
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
