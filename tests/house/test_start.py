@@ -16,13 +16,11 @@ HEAVY = {
     "onnx", "onnxruntime", "openai", "psycopg", "psycopg_pool", "pypdfium2", "qdrant_client", "tree_sitter", "rich",
     "tokenizers", "uvicorn", "yaml",
 }  # fmt: skip
-SCRIPT = (
-    "import importlib, sys; importlib.import_module(sys.argv[1]); print(*(name.split('.')[0] for name in sys.modules))"
-)
+SCRIPT = "import importlib, sys; importlib.import_module(sys.argv[1]); print(*sys.modules)"
 
 
 def loaded_by(module: str) -> set[str]:
-    """Return the top-level names that a fresh interpreter has loaded after importing `module`."""
+    """Return the names that a fresh interpreter has loaded after importing `module`."""
     command = [sys.executable, "-c", SCRIPT, module]
     finished = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     return set(finished.stdout.split())
@@ -35,3 +33,8 @@ def test_importing_a_room_loads_nothing_heavy(room: str) -> None:
 
 def test_a_heavy_import_would_be_seen() -> None:
     assert "yaml" in loaded_by("yaml") & HEAVY
+
+
+def test_the_rest_service_starts_without_the_sdk_of_mcp_and_without_what_compares_documents() -> None:
+    names = loaded_by("knowledge_mcp.transports.rest.app")
+    assert names.isdisjoint({"mcp", "mcp_types", "knowledge_mcp.surfaces.viewing", "knowledge_mcp.surfaces.comparing"})
