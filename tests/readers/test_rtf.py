@@ -11,6 +11,7 @@ from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.source import media_type_of
 from knowledge_mcp.readers.office.reader import OfficeReader
+from knowledge_mcp.readers.office.rtf import page
 from tests.readers.in_process import HERE
 from tests.readers.office_files import item_of
 from tests.readers.ole_files import message, text_property
@@ -141,16 +142,17 @@ def test_a_formula_leaves_a_trace_and_binary_data_none() -> None:
         (b"\x01\x02words", UnreadableReason.CORRUPTED),
         (rtf(r"\pard words{\b more\par")[:-3], UnreadableReason.CORRUPTED),
         (rb"{\rtf1 " + b"{" * 20_000, UnreadableReason.UNSUPPORTED),
-        pytest.param(
-            rb"{\rtf1 " + rb"a\par " * 900_000 + b"}",
-            UnreadableReason.TOO_LARGE,
-            marks=pytest.mark.slow,
-            id="too large",
-        ),
     ],
 )
 def test_what_cannot_be_read_says_why(data: bytes, reason: UnreadableReason) -> None:
     assert refusal(data) is reason
+
+
+def test_more_paragraphs_than_a_document_may_have_are_refused_while_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page, "MOST_BLOCKS", 400)
+    assert refusal(rtf(r"a\par " * 801)) is UnreadableReason.TOO_LARGE
+    assert refusal(rtf(r"a\par " * 801)[:-1]) is UnreadableReason.TOO_LARGE, "before its end is seen to be missing"
+    assert len(blocks(r"a\par " * 300)) == 300
 
 
 def test_endless_words_and_numbers_of_control_words_are_read_in_time() -> None:
