@@ -173,7 +173,7 @@ def stored(project: Project, items: Sequence[RequirementItem]) -> list[str]:
         store=MemoryStore(analyser), collection="kb", embedder=HashingEmbedder(), analyser=analyser,
         fuse=fuse, hybrid=True, slice=64,
     )  # fmt: skip
-    knowledge = LocalKnowledge(base, pipeline)
+    knowledge = LocalKnowledge(base, lambda: pipeline)
     try:
         with tempfile.TemporaryDirectory() as folder:
             for path in project.files:

@@ -17,9 +17,11 @@ from knowledge_mcp.settings import (
     choose_store,
     network_environment,
 )
+from knowledge_mcp.support.workers import MadeOnce
 
 if TYPE_CHECKING:
     from knowledge_mcp.engine.core.base import Base
+    from knowledge_mcp.engine.ingest.plan import Pipeline
     from knowledge_mcp.engine.repositories.service import RepositoryService
     from knowledge_mcp.engine.tracing.decisions import Reviews
     from knowledge_mcp.model.call import Call
@@ -392,24 +394,17 @@ def build_knowledge(
     base = build_base(settings, surface=surface, start=start)
     if surface == "planning":
         return _build_planning(settings, base, roots, build_passwords(settings, ask_password))
-    from knowledge_mcp.engine.ingest.plan import Pipeline
     from knowledge_mcp.engine.knowledge import LocalKnowledge
-    from knowledge_mcp.engine.library.originals import Originals
     from knowledge_mcp.engine.repositories.manifest import PREFIX
-    from knowledge_mcp.language.document_types import DocumentClassifier
 
-    chunker = registry.load(registry.CHUNKERS["standards"])(
-        size_min=settings.chunk_size_min, size_max=settings.chunk_size_max, overlap=settings.chunk_overlap
-    )
-    classify = DocumentClassifier()
-    ocr = build_ocr(settings)
-    passwords = build_passwords(settings, ask_password)
-    readers = build_readers(ocr, registry.READERS, passwords, ocr_language=settings.ocr_language, main_text=True)
-    pipeline = Pipeline(readers, chunker, classify, ocr)
-    originals = Originals(settings.data_folder / "originals", roots)
+    pipeline = MadeOnce(lambda: _standards_pipeline(settings, build_passwords(settings, ask_password)))
 
     def draw(record: DocumentRecord, page: int, boxes: Sequence[Box], words: str) -> bytes:
-        return readers["application/pdf"].draw(originals.find(record), page, boxes, words, _PAGE_DPI)[2]
+        from knowledge_mcp.engine.library.originals import Originals
+
+        reader: Any = pipeline().readers["application/pdf"]
+        original = Originals(settings.data_folder / "originals", roots).find(record)
+        return reader.draw(original, page, boxes, words, _PAGE_DPI)[2]
 
     found = LocalKnowledge(
         base,
@@ -422,6 +417,18 @@ def build_knowledge(
     )
     found.reviews = _reviews(settings, found)
     return found
+
+
+def _standards_pipeline(settings: Settings, passwords: Passwords) -> Pipeline:
+    from knowledge_mcp.engine.ingest.plan import Pipeline
+    from knowledge_mcp.language.document_types import DocumentClassifier
+
+    chunker = registry.load(registry.CHUNKERS["standards"])(
+        size_min=settings.chunk_size_min, size_max=settings.chunk_size_max, overlap=settings.chunk_overlap
+    )
+    ocr = build_ocr(settings)
+    readers = build_readers(ocr, registry.READERS, passwords, ocr_language=settings.ocr_language, main_text=True)
+    return Pipeline(readers, chunker, DocumentClassifier(), ocr)
 
 
 def is_inner(settings: Settings, name: str) -> bool:

@@ -131,7 +131,7 @@ def test_a_document_of_an_earlier_version_gets_its_boxes_without_being_embedded_
 
     def ingest(reader: PdfReader) -> tuple[int, int]:
         pipeline = Pipeline({"application/pdf": reader}, ClauseChunker(), DocumentClassifier())
-        knowledge = LocalKnowledge(world.base, pipeline)
+        knowledge = LocalKnowledge(world.base, lambda: pipeline)
         (done,) = knowledge.ingest(FileSource(tmp_path), IngestOptions()).documents
         return done.embedded, done.reused
 

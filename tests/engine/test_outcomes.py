@@ -212,6 +212,6 @@ def test_what_a_newer_release_has_read_is_not_read_again_by_an_older_one(
     )
     with monkeypatch.context() as other:
         other.setattr(plan, "STRUCTURE_VERSION", "of another release")
-        LocalKnowledge(world.base, pipeline).ingest(FileSource(tmp_path, patterns=("*.md",)), IngestOptions())
+        LocalKnowledge(world.base, lambda: pipeline).ingest(FileSource(tmp_path, patterns=("*.md",)), IngestOptions())
     assert [each.unchanged for each in world.ingest().documents] == [not again]
     assert [each.unchanged for each in world.ingest(IngestOptions(force=True)).documents] == [False]

@@ -95,7 +95,7 @@ class World:
         )
         pipeline = Pipeline({"text/markdown": MarkdownReader(sandbox=HERE)}, ClauseChunker(), DocumentClassifier())
         self.knowledge = LocalKnowledge(
-            self.base, pipeline, health_threshold_ms=self.health_threshold_ms, repositories=self.repositories
+            self.base, lambda: pipeline, health_threshold_ms=self.health_threshold_ms, repositories=self.repositories
         )
 
     def write(self, name: str, text: str) -> Path:

@@ -1,4 +1,7 @@
-"""LocalKnowledge: the use cases behind `ports.Knowledge`, in this process."""
+"""LocalKnowledge: the use cases behind `ports.Knowledge`, in this process.
+
+All but searching are imported when they are first used: together they take as long to load as all else of a command.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,14 @@ import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from knowledge_mcp.engine.core import documents, health
 from knowledge_mcp.engine.core.base import Base, base_of
 from knowledge_mcp.engine.core.documents import set_by_hand
 from knowledge_mcp.engine.core.health import check_absence, sound_answer
 from knowledge_mcp.engine.core.restricted import copy_with, restricted_base
-from knowledge_mcp.engine.evidence import quotes, reading, references
-from knowledge_mcp.engine.ingest.facts import settle_editions
-from knowledge_mcp.engine.ingest.ingest import Ingest
-from knowledge_mcp.engine.ingest.plan import Pipeline
-from knowledge_mcp.engine.search import lookup, requirements, search
+from knowledge_mcp.engine.search import search
 from knowledge_mcp.engine.search.cosine_unit import measure_once
 from knowledge_mcp.engine.search.several import no_collection, search_several
 from knowledge_mcp.engine.tracing.decisions import Reviews
@@ -55,6 +54,10 @@ from knowledge_mcp.model.query import (
 )
 from knowledge_mcp.model.rights import EVERYBODY, FULL_RIGHTS, Rights, names_one
 from knowledge_mcp.ports import Source
+from knowledge_mcp.support.workers import MadeOnce
+
+if TYPE_CHECKING:
+    from knowledge_mcp.engine.ingest.plan import Pipeline
 
 T = TypeVar("T")
 
@@ -67,7 +70,7 @@ class LocalKnowledge:
 
     Args:
         base: the collection.
-        pipeline: reads and splits documents.
+        pipeline: makes what reads and splits documents, with the first ingest.
         health_threshold_ms: latency at which a working dependency counts as degraded.
         sources: lists the collection's registered sources, with their states.
         repositories: prefix of the collection names of indexed repositories; empty for none.
@@ -78,7 +81,7 @@ class LocalKnowledge:
     def __init__(
         self,
         base: Base,
-        pipeline: Pipeline,
+        pipeline: Callable[[], Pipeline],
         *,
         health_threshold_ms: int = 500,
         sources: Callable[[], Sequence[SourceStatus]] = tuple,
@@ -91,7 +94,7 @@ class LocalKnowledge:
         self._repositories = repositories
         self._base = base
         self._sources = sources
-        self._pipeline = pipeline
+        self._pipeline = MadeOnce(pipeline)
         self._health_threshold_ms = health_threshold_ms
         self._probe = health.EmbeddingProbe(base)
         self.rights = FULL_RIGHTS
@@ -159,10 +162,14 @@ class LocalKnowledge:
 
     def lookup(self, term: str, edition: str = "") -> LookupAnswer:
         """Find definitions of a term, or similar terms."""
+        from knowledge_mcp.engine.search import lookup
+
         return sound_answer(self._base, lambda: lookup.lookup(self._base, term, edition), lambda each: each.definitions)
 
     def requirements(self, query: RequirementQuery) -> RequirementAnswer:
         """Find mandatory statements on a topic."""
+        from knowledge_mcp.engine.search import requirements
+
         return sound_answer(self._base, lambda: requirements.requirements(self._base, query), lambda each: each.hits)
 
     def stats(self) -> Stats:
@@ -216,10 +223,13 @@ class LocalKnowledge:
 
     def definitions_in(self, chunks: Iterable[Chunk]) -> list[DefinitionHit]:
         """List the definitions in chunks, with citations."""
+        from knowledge_mcp.engine.search import lookup
+
         return lookup.definitions_in(self._base, chunks)
 
     def read(self, query: ReadQuery) -> ReadAnswer:
         """Read a clause, pages, a chunk with its neighbours, or a document; NotFoundError suggests similar ones."""
+        from knowledge_mcp.engine.evidence import reading
 
         def ask(base: Base, document_id: str) -> ReadAnswer:
             with base.snapshot():
@@ -229,6 +239,7 @@ class LocalKnowledge:
 
     def verify_quote(self, query: QuoteQuery) -> QuoteAnswer:
         """Compare a quote with the documents word by word."""
+        from knowledge_mcp.engine.evidence import quotes
 
         def ask(base: Base, document_id: str) -> QuoteAnswer:
             with base.snapshot():
@@ -242,6 +253,7 @@ class LocalKnowledge:
 
     def references(self, query: ReferenceQuery) -> ReferenceAnswer:
         """List what a place refers to and what refers to it."""
+        from knowledge_mcp.engine.evidence import references
 
         def ask(base: Base, document_id: str) -> ReferenceAnswer:
             asked = replace(query, document_id=document_id or None)
@@ -279,9 +291,12 @@ class LocalKnowledge:
         cancelled: Callable[[], bool] | None = None,
     ) -> IngestReport:
         """Ingest what the source yields; without `on_unreadable`, unreadable files are skipped."""
+        from knowledge_mcp.engine.ingest.facts import settle_editions
+        from knowledge_mcp.engine.ingest.ingest import Ingest
+
         run = Ingest(
             self._base,
-            self._pipeline,
+            self._pipeline(),
             options,
             on_event or (lambda _: None),
             cancelled or (lambda: False),
@@ -325,7 +340,8 @@ class LocalKnowledge:
         """Free all resources; unfinished reviews are resumed by the next start."""
         if self.reviews is not None:
             self.reviews.close()
-        self._pipeline.close()
+        if self._pipeline.made is not None:
+            self._pipeline.made.close()
         self._base.close()
 
 

@@ -1,4 +1,4 @@
-"""Threads that share one list of work, and the fair sharing of slots among several users.
+"""Threads that share one list of work, the fair sharing of slots among several users, and what is made once for all.
 
 Results of a list come in order, nothing is queued ahead, and nothing is left running after a failure.
 """
@@ -15,6 +15,23 @@ from typing import Generic, TypeVar
 
 A = TypeVar("A")
 B = TypeVar("B")
+
+
+class MadeOnce(Generic[A]):
+    """Make something with the first call, once for all threads; later calls return it."""
+
+    def __init__(self, make: Callable[[], A]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self.made: A | None = None
+        """The result; None if it was never needed."""
+
+    def __call__(self) -> A:
+        """Return the result; an error is raised to its caller, and the next one tries again."""
+        with self._lock:
+            if self.made is None:
+                self.made = self._make()
+            return self.made
 
 
 class WorkerPool:

@@ -93,7 +93,7 @@ class PlanningService(LocalKnowledge):
         patience: float = 10.0,
         health_threshold_ms: int = 500,
     ) -> None:
-        super().__init__(base, pipeline, health_threshold_ms=health_threshold_ms)
+        super().__init__(base, lambda: pipeline, health_threshold_ms=health_threshold_ms)
         self._locks = folder / "locks"
         self._roots = roots
         self._patience = patience
@@ -276,7 +276,7 @@ class PlanningService(LocalKnowledge):
         if request.ocr_language is not None and by_ocr and there.label("ocr_language") != request.ocr_language:
             return True
         media_type = EXTENSIONS[file.path.suffix.lower()]
-        return there.status is DocumentStatus.PARTIAL and not self._pipeline.has_read(there, media_type)
+        return there.status is DocumentStatus.PARTIAL and not self._pipeline().has_read(there, media_type)
 
     def _ingest(
         self, item: SourceItem, file: _File, call: Call, *, force: bool, older: Sequence[DocumentRecord]
@@ -291,7 +291,7 @@ class PlanningService(LocalKnowledge):
                 )
 
         options = IngestOptions(force=force, ids_are_settled=True, earlier=tuple(older))
-        return ingest_one(self._base, self._pipeline, item, options, call, unit="chunk", check=check)
+        return ingest_one(self._base, self._pipeline(), item, options, call, unit="chunk", check=check)
 
     def _remove_if_there(self, document_id: str) -> None:
         try:
