@@ -66,7 +66,7 @@ def shelf(monkeypatch: pytest.MonkeyPatch) -> _Shelf:
         store=MemoryStore(EnglishAnalyser()), collection="kb", embedder=HashingEmbedder(), analyser=EnglishAnalyser(),
         fuse=fuse, hybrid=True, slice=64,
     )  # fmt: skip
-    found = _Shelf(base, Pipeline(readers, ClauseChunker(), DocumentClassifier()))
+    found = _Shelf(base, lambda: Pipeline(readers, ClauseChunker(), DocumentClassifier()))
 
     def build(_settings: Settings, **_: object) -> _Shelf:
         return found
