@@ -132,10 +132,9 @@ def test_unreadable_files_are_shown_before_anything_is_embedded_and_skipped_on_r
 
 
 @pytest.mark.requirement("CLARIFY-001")
-@pytest.mark.parametrize("stop", [True, False])
-def test_an_ingest_is_aborted_when_the_user_says_so(world: World, stop: bool) -> None:
+def test_an_ingest_is_aborted_when_the_user_says_so(world: World) -> None:
     (world.folder / "broken.md").write_bytes(b"\xff\xfe\x00\xd8\x00")
-    report = world.ingest(IngestOptions(stop_on_error=stop), on_unreadable=lambda _: False)
+    report = world.ingest(on_unreadable=lambda _: False)
     assert report.documents == ()
     assert len(report.skipped) == 1
     assert world.knowledge.documents() == []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from knowledge_mcp.engine.core.documents import StoredDocument
@@ -121,7 +121,7 @@ class FakeKnowledge:
     def lookup(self, term: str, edition: str = "") -> LookupAnswer:
         """Find a term's definitions, whatever its case, or terms spelt like it."""
         self._before("lookup")
-        known = self.definitions_in(self._all_chunks())
+        known = [DefinitionHit(each, chunk, _cite(chunk)) for chunk in self._all_chunks() for each in chunk.definitions]
         found = tuple(hit for hit in known if hit.definition.term.casefold() == term.casefold())
         names = sorted({hit.definition.term for hit in known})
         similar = () if found else tuple(difflib.get_close_matches(term, names, n=3))
@@ -199,10 +199,6 @@ class FakeKnowledge:
                 return chunk, _cite(chunk)
         raise NotFoundError(f"There is no chunk '{chunk_id}'.")
 
-    def definitions_in(self, chunks: Iterable[Chunk]) -> list[DefinitionHit]:
-        """List the definitions that stand in chunks."""
-        return [DefinitionHit(each, chunk, _cite(chunk)) for chunk in chunks for each in chunk.definitions]
-
     def read(self, query: ReadQuery) -> ReadAnswer:
         """Read a place; words count as tokens."""
         self._before("read")
@@ -241,7 +237,7 @@ class FakeKnowledge:
         tell: Callable[[IngestEvent], None] = on_event or (lambda _: None)
         items = list(source.items())
         skipped = tuple(item for item in items if isinstance(item, SkippedFile))
-        if skipped and (options.stop_on_error or (on_unreadable is not None and not on_unreadable(skipped))):
+        if skipped and on_unreadable is not None and not on_unreadable(skipped):
             return IngestReport(skipped=skipped)
         done: list[IngestedDocument] = []
         planned: list[PlannedDocument] = []

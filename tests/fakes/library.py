@@ -13,7 +13,7 @@ import re
 import threading
 import uuid
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -279,12 +279,11 @@ class FakeLibrary:
             names = sorted(filter(self._rights.may_read, self._collections))
         return merged([Answered(name, self.search_in(name, query)) for name in names], query)
 
-    def records(self, collection: str, document_ids: Collection[str] | None = None) -> list[DocumentRecord]:
-        """List a collection's documents by id, or some of them."""
+    def records(self, collection: str) -> list[DocumentRecord]:
+        """List a collection's documents by id."""
         self._before("records")
         with self._lock:
-            held = sorted(self._held(collection).items())
-            return [document.record for name, document in held if document_ids is None or name in document_ids]
+            return [document.record for _, document in sorted(self._held(collection).items())]
 
     def find(self, document_id: str) -> LibraryDocument:
         """Return one whole."""

@@ -66,7 +66,6 @@ def test_the_library_asks_the_store_as_often_for_ten_times_as_many_documents(
             lambda service=service: service.deposit(Deposit("alpha", "new.md", text="# New\n\nA better pump.\n")),
             lambda service=service, known=known: service.find(known),
             lambda service=service, known=known: service.record(known),
-            lambda service=service, known=known: service.records("alpha", [known]),
             lambda service=service: missed(lambda: service.find("deadbeef")),
             lambda service=service: missed(lambda: service.record("deadbeef")),
             lambda service=service: missed(lambda: service.records("alpa")),

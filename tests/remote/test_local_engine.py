@@ -83,7 +83,6 @@ def test_questions_from_afar_get_the_same_answers(twins: Twins) -> None:
         assert there.document_text(record.id) == here.document_text(record.id)
         chunks = here.document_chunks(record.id)
         assert there.document_chunks(record.id) == chunks
-        assert there.definitions_in(chunks) == here.definitions_in(chunks)
         assert there.chunk(chunks[-1].id) == here.chunk(chunks[-1].id)
         assert there.document_structure(record.id) == here.document_structure(record.id)
         around = ReadQuery(chunk_id=chunks[-1].id, before=1, parents=True)
@@ -114,7 +113,6 @@ def test_nothing_is_embedded_before_the_question_about_unreadable_files_is_answe
     assert [len(skipped) for skipped in asked] == [1]
     assert (report.documents, len(report.skipped)) == ((), 1)
     assert not twins.there.base.exists()
-    assert twins.remote.ingest(source, IngestOptions(stop_on_error=True)).documents == ()
     assert len(twins.remote.ingest(source, IngestOptions(), on_unreadable=lambda _: True).documents) == 2
     assert len(twins.remote.documents()) == 2
 

@@ -173,7 +173,6 @@ _METHODS: Mapping[str, Callable[[LocalKnowledge, Drawn], Any]] = {
     "document_structure": lambda base, at: base.document_structure(at.ident),
     "document_chunks": lambda base, at: base.document_chunks(at.ident),
     "chunk": lambda base, at: base.chunk(at.chunk.id),
-    "definitions_in": lambda base, at: base.definitions_in([at.chunk]),
     "read": _read,
     "verify_quote": lambda base, at: base.verify_quote(QuoteQuery(at.text, at.draw.choice(("", at.ident)))),
     "references": lambda base, at: base.references(

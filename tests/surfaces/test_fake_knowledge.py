@@ -70,7 +70,6 @@ def test_it_ingests_skips_recognises_and_removes() -> None:
 def test_it_stops_where_it_is_told_to() -> None:
     knowledge = FakeKnowledge(())
     source = Texts(BAD, item("a.md", "One."))
-    assert knowledge.ingest(source, IngestOptions(stop_on_error=True)).documents == ()
     assert knowledge.ingest(source, IngestOptions(), on_unreadable=lambda _: False).documents == ()
     assert knowledge.ingest(source, IngestOptions(), cancelled=lambda: True).documents == ()
     assert knowledge.documents() == []

@@ -6,7 +6,7 @@ All but searching are imported when they are first used: together they take as l
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self, TypeVar
@@ -43,7 +43,6 @@ from knowledge_mcp.model.ingest import (
     SourceStatus,
 )
 from knowledge_mcp.model.query import (
-    DefinitionHit,
     HealthReport,
     LookupAnswer,
     RequirementAnswer,
@@ -220,12 +219,6 @@ class LocalKnowledge:
         if self._draw is None:
             raise NotFoundError("This knowledge base cannot draw pages.", suggestion="Read the text instead.")
         return self._draw(record, page, boxes, words)
-
-    def definitions_in(self, chunks: Iterable[Chunk]) -> list[DefinitionHit]:
-        """List the definitions in chunks, with citations."""
-        from knowledge_mcp.engine.search import lookup
-
-        return lookup.definitions_in(self._base, chunks)
 
     def read(self, query: ReadQuery) -> ReadAnswer:
         """Read a clause, pages, a chunk with its neighbours, or a document; NotFoundError suggests similar ones."""

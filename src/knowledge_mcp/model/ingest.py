@@ -68,7 +68,6 @@ class IngestOptions:
     Attributes:
         force: read and embed again even if bytes and pipeline are unchanged.
         dry_run: report what would be done; embed and write nothing.
-        stop_on_error: abort at the first unreadable file instead of skipping it.
         ids_are_settled: every item has a final, unique id: only the records of these ids are read, however many
             others there are.
         earlier: with settled ids, records of the same sources under other ids; the new documents replace them.
@@ -82,7 +81,6 @@ class IngestOptions:
 
     force: bool = False
     dry_run: bool = False
-    stop_on_error: bool = False
     ids_are_settled: bool = False
     earlier: tuple[DocumentRecord, ...] = ()
     files_at_once: int | None = None

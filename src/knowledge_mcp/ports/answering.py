@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from knowledge_mcp.model.chunk import Chunk, Vector
@@ -17,7 +17,6 @@ from knowledge_mcp.model.evidence import (
 )
 from knowledge_mcp.model.ingest import Finding, IngestEvent, IngestOptions, IngestReport, SkippedFile
 from knowledge_mcp.model.query import (
-    DefinitionHit,
     HealthReport,
     Hit,
     LegHit,
@@ -131,10 +130,6 @@ class Knowledge(Protocol):
 
     def chunk(self, chunk_id: str) -> tuple[Chunk, str]:
         """Return one chunk and its citation."""
-        ...
-
-    def definitions_in(self, chunks: Iterable[Chunk]) -> list[DefinitionHit]:
-        """List the definitions in chunks, with citations."""
         ...
 
     def read(self, query: ReadQuery) -> ReadAnswer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from knowledge_mcp.model.collection import DocumentRecord
@@ -120,8 +120,8 @@ class Library(Protocol):
         """
         ...
 
-    def records(self, collection: str, document_ids: Collection[str] | None = None) -> list[DocumentRecord]:
-        """List a collection's documents by id: all, or those of the given ids that exist; errors as for `search_in`."""
+    def records(self, collection: str) -> list[DocumentRecord]:
+        """List a collection's documents by id; errors as for `search_in`."""
         ...
 
     def find(self, document_id: str) -> LibraryDocument:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote
 
 from knowledge_mcp.model.call import Progress
 from knowledge_mcp.model.collection import DocumentRecord
-from knowledge_mcp.model.errors import InternalError, InvalidInputError, NotFoundError, TimedOutError
+from knowledge_mcp.model.errors import InternalError, InvalidInputError, TimedOutError
 from knowledge_mcp.model.library import CollectionSummary, Deposit, Deposited, IngestJob, LibraryDocument
 from knowledge_mcp.model.query import And, Equals, Filter, HealthReport, In, Prefix, SearchAnswer, SearchQuery
 from knowledge_mcp.model.source import media_type_of
@@ -142,14 +141,8 @@ class RemoteLibrary:
         found = self._connection.ask(RemoteRequest("POST", "/search", body=body))
         return answers.FoundPassages.read(found).value(query.mode)
 
-    def records(self, collection: str, document_ids: Collection[str] | None = None) -> list[DocumentRecord]:
-        """List the records of a collection, sorted by id, or some of them."""
-        if document_ids is not None:
-            glances: list[LibraryDocument] = []
-            for document_id in sorted(document_ids):
-                with contextlib.suppress(NotFoundError):
-                    glances.append(self._glance(document_id))
-            return [each.record for each in glances if each.collection == collection]
+    def records(self, collection: str) -> list[DocumentRecord]:
+        """List the records of a collection, sorted by id."""
         found: dict[str, DocumentRecord] = {}
         offset = 0
         while True:

@@ -75,7 +75,6 @@ class RemoteRequest:
         form, files: parts of a multipart body: text by name; (file name, bytes or open file, media type) by name.
         repeatable: sending it twice has the same effect as once.
         accepts: statuses other than 2xx whose JSON is a regular answer.
-        seconds: timeout of one attempt as a whole; None for the connection's.
     """
 
     method: str
@@ -86,7 +85,6 @@ class RemoteRequest:
     files: Mapping[str, tuple[str, Any, str]] | None = None
     repeatable: bool = True
     accepts: frozenset[int] = frozenset()
-    seconds: float | None = None
 
 
 class ServiceConnection:
@@ -185,11 +183,10 @@ class ServiceConnection:
     # ---- one try
 
     def _once(self, ask: RemoteRequest, cancelled: Callable[[], bool] | None) -> dict[str, Any]:
-        seconds = ask.seconds or self._timeout
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + self._timeout
         if cancelled is not None and cancelled():
             raise CallCancelledError
-        with self._answer(ask, seconds) as response:
+        with self._answer(ask, self._timeout) as response:
             content = b"".join(self._pieces(response, deadline, None))
             return _object(content, response.status_code)
 

@@ -23,7 +23,6 @@ from knowledge_mcp.model.evidence import (
 )
 from knowledge_mcp.model.ingest import Finding, IngestEvent, IngestOptions, IngestReport, SkippedFile
 from knowledge_mcp.model.query import (
-    DefinitionHit,
     HealthReport,
     LookupAnswer,
     RequirementAnswer,
@@ -162,10 +161,6 @@ class RemoteKnowledge(_RemoteEngine):
         """Return one chunk and its citation."""
         return self._call("chunk", chunk_id=chunk_id)
 
-    def definitions_in(self, chunks: Iterable[Chunk]) -> list[DefinitionHit]:
-        """List the definitions in chunks, with citations."""
-        return self._call("definitions_in", chunks=chunks)
-
     def read(self, query: ReadQuery) -> ReadAnswer:
         """Read a clause, pages, a chunk with its neighbours, or a document.
 
@@ -263,7 +258,7 @@ class _Run:
     def run(self, source: Source, on_unreadable: Callable[[Sequence[SkippedFile]], bool] | None) -> IngestReport:
         """Ingest everything that the source yields."""
         started = time.monotonic()
-        if on_unreadable is None and not self._options.stop_on_error:
+        if on_unreadable is None:
             return self._all(pack(source.items()), started)
         try:
             found = list(source.items())
@@ -271,12 +266,12 @@ class _Run:
             first, second = next(parcels), next(parcels, None)
             if second is None:
                 report, needs_answer = self._send(first, self._options, proceed=False)
-                continues = needs_answer and on_unreadable is not None and on_unreadable(report.skipped)
+                continues = needs_answer and on_unreadable(report.skipped)
                 return self._all([first], started) if continues else report
             skipped = [each for parcel in pack(found) for each in self._check(parcel)]
         except CallCancelledError:
             return merge_reports([], time.monotonic() - started)
-        if skipped and (self._options.stop_on_error or on_unreadable is None or not on_unreadable(skipped)):
+        if skipped and not on_unreadable(skipped):
             return merge_reports([IngestReport(skipped=tuple(skipped))], time.monotonic() - started)
         return self._all(pack(found), started)
 

@@ -29,8 +29,7 @@ Right = Literal["read", "write"]
 RIGHTS: Mapping[str, Right] = {
     **dict.fromkeys((
         "search", "lookup", "requirements", "stats", "health", "documents", "document", "document_text",
-        "document_structure", "document_chunks", "chunk", "definitions_in", "read", "verify_quote", "references",
-        "embed", "warm_up",
+        "document_structure", "document_chunks", "chunk", "read", "verify_quote", "references", "embed", "warm_up",
     ), "read"),
     **dict.fromkeys(("remove", "relabel", "verify", "ingest"), "write"),
 }  # fmt: skip
@@ -106,7 +105,7 @@ def codec_of(hint: Any) -> Codec:
         return Codec(_encode_query, _decode_query)
     if hint == list[Vector]:
         return Codec(_encode_vectors, _decode_vectors)
-    many = get_origin(hint) in {Iterable, Sequence}
+    many = get_origin(hint) is Sequence
     target: Any = GenericAlias(list, get_args(hint)) if many else hint
     adapter = TypeAdapter[Any](target)
     return Codec(

@@ -22,8 +22,6 @@ from knowledge_mcp.support.distribution import distribution_name, is_in_cache
 from knowledge_mcp.support.files import read_whole, write_atomically
 
 if TYPE_CHECKING:
-    from knowledge_mcp.settings import Reading
-if TYPE_CHECKING:
     from rich.text import Text
 
     from knowledge_mcp.settings import Reading, Settings

@@ -27,11 +27,9 @@ from knowledge_mcp.support.wording import how_many
 if TYPE_CHECKING:
     from knowledge_mcp.engine.repositories.metrics import Snapshot
     from knowledge_mcp.engine.repositories.service import RepositoryService
-    from knowledge_mcp.model.query import Check
-if TYPE_CHECKING:
-    from knowledge_mcp.engine.repositories.service import RepositoryService
     from knowledge_mcp.engine.repositories.values import IndexResult
     from knowledge_mcp.model.call import Call
+    from knowledge_mcp.model.query import Check
 
 
 def print_results(answer: dict[str, Any]) -> None:

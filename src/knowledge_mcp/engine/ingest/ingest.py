@@ -149,7 +149,7 @@ class Ingest:
         started = time.perf_counter()
         self._base.check_space()
         plan = make_plan(self._base, self._pipeline, source, self._options, self._on_event, self._cancelled)
-        may_proceed = not plan.skipped or (not self._options.stop_on_error and on_unreadable(plan.skipped))
+        may_proceed = not plan.skipped or on_unreadable(plan.skipped)
         planned: tuple[PlannedDocument, ...] = ()
         taken: list[str] = []
         if may_proceed:

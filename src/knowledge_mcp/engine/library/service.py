@@ -10,7 +10,7 @@ import contextlib
 import functools
 import logging
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -159,8 +159,8 @@ class LibraryService:
         log_event(_logger, logging.INFO, "collection_deleted", collection=collection, documents=gone)
         return gone
 
-    def records(self, collection: str, document_ids: Collection[str] | None = None) -> list[DocumentRecord]:
-        return documents.documents(self._existing(collection), document_ids)
+    def records(self, collection: str) -> list[DocumentRecord]:
+        return documents.documents(self._existing(collection))
 
     def search_in(self, collection: str, query: SearchQuery) -> SearchAnswer:
         base = self._existing(collection)

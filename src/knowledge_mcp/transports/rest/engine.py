@@ -443,7 +443,7 @@ def _stream_ingest(get_knowledge: Callable[[], Knowledge], run: _Run, threads: T
             run,
             run.options,
             on_event=lambda event: send({"event": _EVENT.encode(event)}),
-            on_unreadable=None if run.proceed or run.options.stop_on_error else on_unreadable,
+            on_unreadable=None if run.proceed else on_unreadable,
             cancelled=lambda: gave_up.is_set() or (run.check and run.exhausted.is_set()),
         )
         send({"report": _REPORT.encode(report), "asked": unreadable.is_set()})
