@@ -200,5 +200,5 @@ def embedding_key(chunk: Chunk) -> str:
 
 
 def text_key(text: str) -> str:
-    """Hash a text that is or was embedded; file names in it need not be valid Unicode."""
+    """Hash a text: what was embedded, a chunk's content, a name. It need not be valid Unicode."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

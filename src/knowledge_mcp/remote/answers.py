@@ -6,14 +6,13 @@ statements, definitions and links are not transferred; use the engine's own endp
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from knowledge_mcp.model.chunk import Chunk, ChunkType
+from knowledge_mcp.model.chunk import Chunk, ChunkType, text_key
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStatus
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import ErrorCode, InternalError, KnowledgeError, class_of
@@ -170,7 +169,7 @@ class _Passage(_ServiceAnswer):
         return Chunk(
             **about.values_of(_ChunkFields),
             content=self.text,
-            content_hash=hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest(),
+            content_hash=text_key(self.text),
             span=Span(*about.span),
             section_hierarchy=about.section_hierarchy or about.sections,
             chunk_type=ChunkType(about.chunk_type) if is_known else ChunkType.GUIDANCE,

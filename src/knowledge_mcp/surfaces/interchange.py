@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
 import io
 import json
 import re
@@ -15,6 +14,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from knowledge_mcp.engine.tracing.links import Evidence, Trace, TraceItem, TraceLink, Verdict
+from knowledge_mcp.model.chunk import text_key
 from knowledge_mcp.model.errors import InvalidInputError, needing
 from knowledge_mcp.surfaces.matrix import table_of
 
@@ -286,10 +286,7 @@ class _ReqifParts:
             return own
         if own not in self._known and _NAME.fullmatch(own) is not None and names.get((1 - side, own)) != own:
             return own
-        digests = [
-            hashlib.sha256(f"{each} {own}".encode("utf-8", "surrogatepass")).hexdigest()[:20]
-            for each in (side, 1 - side)
-        ]
+        digests = [text_key(f"{each} {own}")[:20] for each in (side, 1 - side)]
         for digest in digests:  # an earlier run made it, of whichever side the item was then
             found = self._made.get(digest)
             if found is not None and found not in names.values():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import re
 from bisect import bisect_left
@@ -11,7 +10,7 @@ from collections.abc import Sequence
 from knowledge_mcp.chunking.code.packing import CodePiece, Packer, SourceFile
 from knowledge_mcp.chunking.prose.passages import ChunkIds
 from knowledge_mcp.language.names import without_generics
-from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition
+from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, text_key
 from knowledge_mcp.model.document import Document, Span
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.ports import TokenMeasure
@@ -140,7 +139,7 @@ class _Writer:
         """Create the chunk of one piece."""
         document = self._document
         content = piece.span.of(document.text)
-        digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+        digest = text_key(content)
         opened = self._symbols_opened(piece.span)
         above = [one.index for one in document.ancestors(piece.section)]
         identity = self._ids.next("\x1f".join(document.sections[row].title for row in above), digest)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
@@ -16,7 +15,7 @@ from knowledge_mcp.language.clauses import SectionFacts, SectionRole
 from knowledge_mcp.language.glossary.definitions import find_definitions
 from knowledge_mcp.language.references import document_references, names_document
 from knowledge_mcp.language.statements import find_statements
-from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, Modality, Statement
+from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, Modality, Statement, text_key
 from knowledge_mcp.model.document import Block, BlockKind, Box, Document, Page, Reference, Span
 from knowledge_mcp.model.lines import SourceLines, line_ends, line_runs
 from knowledge_mcp.support.checkpoints import check_each
@@ -238,7 +237,7 @@ class _Writer:
         document = self._document
         section = piece.passage.section
         content = piece.span.of(document.text)
-        digest = hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
+        digest = text_key(content)
         statements = _inside(self._statements, piece.span)
         definitions = _inside(self._definitions, piece.span)
         links = _inside(self._references, piece.span)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from bisect import bisect_left, bisect_right
 from collections import deque
@@ -12,7 +11,7 @@ from itertools import groupby
 from typing import Literal
 
 from knowledge_mcp.chunking.prose.describing import PagePlaces, with_boxes
-from knowledge_mcp.model.chunk import Chunk, ChunkType
+from knowledge_mcp.model.chunk import Chunk, ChunkType, text_key
 from knowledge_mcp.model.document import Block, BlockKind, Document, Span
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.ports import TokenMeasure
@@ -184,7 +183,7 @@ class _Places:
             document_type=document_type,
             index=index,
             content=content,
-            content_hash=hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest(),
+            content_hash=text_key(content),
             context="",
             token_count=tokens,
             span=span,

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from knowledge_mcp.cli.shared.failures import ExitCode, confirm
 from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import print_facts, print_table, say, write_json
-from knowledge_mcp.cli.shared.session import StoreOptions, Yes, command_group, open_store
+from knowledge_mcp.cli.shared.session import StoreOptions, Yes, command_group, confirm_removal, open_store
 from knowledge_mcp.engine.core.base import counts_of
 from knowledge_mcp.engine.library.values import checked_name
 from knowledge_mcp.model.errors import NotFoundError
@@ -142,8 +141,8 @@ def drop(options: StoreOptions, name: Name, yes: Yes = False) -> None:
     with _open_store(options) as (_, store):
         info, counted = _require_collection(store, name), counts_of(store.open(name))
         contents = f"{how_many(counted.documents, 'document')} and {how_many(counted.chunks, 'chunk')}"
-        if not yes and not confirm(f"Drop '{name}' ({info.space.label}) with {contents}?", "Nothing was dropped"):
-            raise typer.Exit(ExitCode.FAILURE)
+        question = f"Drop '{name}' ({info.space.label}) with {contents}?"
+        confirm_removal(question, yes=yes, otherwise="Nothing was dropped")
         store.drop_collection(name)
         options.tell(
             {"collection": name, "documents_removed": counted.documents, "chunks_removed": counted.chunks},

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from knowledge_mcp.cli.shared.failures import ExitCode, confirm
 from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import open_console, print_facts, print_table, render, say, write_json
-from knowledge_mcp.cli.shared.session import CommandOptions, DocumentId, Yes, command_group
+from knowledge_mcp.cli.shared.session import CommandOptions, DocumentId, Yes, command_group, confirm_removal
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.support.wording import how_many
 
@@ -108,8 +107,7 @@ def remove(
     """
     with options.open_knowledge() as knowledge:
         record = knowledge.document(document_id)
-        if not yes and not confirm(f"Remove '{record.id}' ({record.title}, {how_many(record.chunk_count, 'chunk')})?"):
-            raise typer.Exit(ExitCode.FAILURE)
+        confirm_removal(f"Remove '{record.id}' ({record.title}, {how_many(record.chunk_count, 'chunk')})?", yes=yes)
         chunks = knowledge.remove(record.id)
         removed = {"document_id": record.id, "chunks_removed": chunks}
         options.tell(removed, f"Removed {record.id}: {how_many(chunks, 'chunk')}.")

@@ -23,11 +23,11 @@ from knowledge_mcp.cli.planning.folder import (
     name_below,
     report_html,
 )
-from knowledge_mcp.cli.shared.failures import ExitCode, confirm, notify, one_line
+from knowledge_mcp.cli.shared.failures import ExitCode, notify, one_line
 from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import open_console, print_table, render, say, write_file, write_json
 from knowledge_mcp.cli.shared.progress import WorkBar
-from knowledge_mcp.cli.shared.session import StoreOptions, Yes, command_group, load
+from knowledge_mcp.cli.shared.session import StoreOptions, Yes, command_group, confirm_removal, load
 from knowledge_mcp.engine.planning.service import EXTENSIONS
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import ConnectionFailedError
@@ -452,10 +452,7 @@ def text(options: StoreOptions, document_id: DocumentId) -> None:
         from knowledge_mcp.surfaces.planning.tools import get_document_text
 
         answer = get_document_text(service, load(DocumentTextRequest, document_id=document_id))
-        if options.as_json:
-            write_json(answer.sent())
-        else:
-            sys.stdout.write(answer.text + "\n")
+        options.show(answer, lambda found: sys.stdout.write(f"{found.text}\n"))
 
 
 @app.command()
@@ -471,7 +468,6 @@ def delete(options: StoreOptions, document_id: DocumentId, yes: Yes = False) -> 
 
         request = load(DeleteRequest, document_id=document_id)
         record = service.document(document_id)
-        if not yes and not confirm(f"Remove '{record.id}' ({record.title}, {how_many(record.chunk_count, 'chunk')})?"):
-            raise typer.Exit(ExitCode.FAILURE)
+        confirm_removal(f"Remove '{record.id}' ({record.title}, {how_many(record.chunk_count, 'chunk')})?", yes=yes)
         answer = delete_document(service, request)
         options.tell(answer.sent(), f"Removed {answer.document_id}: {how_many(answer.chunks_deleted, 'chunk')}.")

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from knowledge_mcp.cli.shared.failures import ExitCode, confirm, exit_code_of, notify, print_failure
+from knowledge_mcp.cli.shared.failures import ExitCode, exit_code_of, notify, print_failure
 from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import open_console, print_facts, print_table, render, say, write_json
 from knowledge_mcp.cli.shared.progress import WorkBar
 from knowledge_mcp.cli.shared.report import duration
-from knowledge_mcp.cli.shared.session import CONTEXT, StoreOptions, Version, Yes, load, run_command
+from knowledge_mcp.cli.shared.session import CONTEXT, StoreOptions, Version, Yes, confirm_removal, load, run_command
 from knowledge_mcp.model.errors import CancelledError, KnowledgeError
 from knowledge_mcp.support.wording import how_many
 
@@ -396,11 +396,7 @@ def search(
             symbol=symbol,
             mode=mode,
         )
-        answer = semantic_search(service, request).sent()
-        if options.as_json:
-            write_json(answer)
-        else:
-            print_results(answer)
+        options.show(semantic_search(service, request), lambda answer: print_results(answer.sent()))
 
 
 @app.command(short_help="Show what is indexed and whether it is up to date.")
@@ -452,10 +448,8 @@ def remove(options: StoreOptions, name: Name, yes: Yes = False) -> None:
     """
     with _open_service(options) as service:
         info = service.repository(name)
-        if not yes and not confirm(
-            f"Remove '{info.name}' ({how_many(info.file_count, 'file')}, {how_many(info.chunk_count, 'chunk')})?"
-        ):
-            raise typer.Exit(ExitCode.FAILURE)
+        contents = f"{how_many(info.file_count, 'file')}, {how_many(info.chunk_count, 'chunk')}"
+        confirm_removal(f"Remove '{info.name}' ({contents})?", yes=yes)
         with follow_progress() as line:
             chunks = service.remove(info.name, call=line)
         removed = {"repository": info.name, "chunks_removed": chunks}

@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from knowledge_mcp import __version__
-from knowledge_mcp.cli.shared.failures import ExitCode, exit_code_of, in_commands, print_failure
+from knowledge_mcp.cli.shared.failures import ExitCode, confirm, exit_code_of, in_commands, print_failure
 from knowledge_mcp.cli.shared.logs import set_up_logging
 from knowledge_mcp.cli.shared.output import say, write_json
 from knowledge_mcp.model.collection import GIVEN, StoreName
@@ -132,6 +132,18 @@ ConfigFile = Annotated[
     typer.Option("--config", help="JSON or YAML file with settings; the environment and .env take precedence."),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+
+
+def confirm_removal(question: str, *, yes: bool, otherwise: str = "Nothing was removed") -> None:
+    """Ask for confirmation, unless it was given by `--yes`.
+
+    Raises:
+        typer.Exit: it was not given.
+    """
+    if not yes and not confirm(question, otherwise):
+        raise typer.Exit(ExitCode.FAILURE)
+
+
 DocumentId = Annotated[str, typer.Argument(metavar="DOCUMENT_ID", help="Id, as shown by `knowledge documents list`.")]
 
 
@@ -262,7 +274,7 @@ class CommandOptions:
         else:
             say(text)
 
-    def show(self, answer: R, how: Callable[[R], None]) -> None:
+    def show(self, answer: R, how: Callable[[R], object]) -> None:
         """Write a tool's answer, as JSON or formatted for people."""
         if self.as_json:
             write_json(answer.sent())

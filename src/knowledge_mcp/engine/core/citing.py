@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import re
 from collections.abc import Sequence
 from urllib.parse import urlsplit
@@ -11,7 +10,7 @@ from urllib.parse import urlsplit
 from knowledge_mcp.engine.core.base import Records
 from knowledge_mcp.engine.core.editions import edition_of_record
 from knowledge_mcp.language.openings import number_once
-from knowledge_mcp.model.chunk import Chunk, Statement
+from knowledge_mcp.model.chunk import Chunk, Statement, text_key
 from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, DocumentStructure, file_name_of
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import DamagedError
@@ -152,7 +151,7 @@ def passage(
     locator = Locator(
         document_id=document_id,
         span=span,
-        content_hash=hashlib.sha256(span.of(text).encode()).hexdigest(),
+        content_hash=text_key(span.of(text)),
         page_numbers=tuple(labels),
         page_labels=tuple(labels.values()),
         boxes=tuple(

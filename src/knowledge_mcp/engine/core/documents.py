@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import difflib
-import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +17,7 @@ from knowledge_mcp.engine.core.citing import cite
 from knowledge_mcp.engine.core.designations import Directory, designations, mentioned
 from knowledge_mcp.engine.core.editions import BY_HAND
 from knowledge_mcp.language.editions import EditionStatus
-from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector, embedding_key
+from knowledge_mcp.model.chunk import Chunk, EmbeddedChunk, Vector, embedding_key, text_key
 from knowledge_mcp.model.collection import (
     GIVEN,
     NO_STRUCTURE,
@@ -292,7 +291,7 @@ def publish_note(
         title=title,
         document_type="custom",
         source_path=name,
-        sha256=hashlib.sha256(f"{label[1]}{text}".encode("utf-8", "surrogatepass")).hexdigest(),
+        sha256=text_key(f"{label[1]}{text}"),
         pipeline="",
         size=0,
         pages=0,

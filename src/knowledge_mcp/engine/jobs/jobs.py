@@ -7,7 +7,6 @@ resumed by the next one that checks, or failed if it was tried too often.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import logging
 import math
@@ -25,6 +24,7 @@ from knowledge_mcp import __version__
 from knowledge_mcp.engine.jobs.journal import Job, JobState, Journal
 from knowledge_mcp.engine.jobs.running import KINDS, STATE, RunningJob
 from knowledge_mcp.model.call import Call
+from knowledge_mcp.model.chunk import text_key
 from knowledge_mcp.model.errors import (
     CancelledError,
     InternalError,
@@ -137,10 +137,10 @@ class Jobs:
             CancelledError, InternalError: as for `submit`.
             RateLimitedError: too many are already waiting for that collection.
         """
-        digest = hashlib.sha256(repr((__version__, *state)).encode("utf-8", "surrogatepass")).hexdigest()
+        digest = text_key(repr((__version__, *state)))
         request = {**request, STATE: digest}
         text = json.dumps(request, sort_keys=True, ensure_ascii=True)
-        job_id = hashlib.sha256(text.encode()).hexdigest()[:16]
+        job_id = text_key(text)[:16]
         with self._asking:
             try:
                 job = self.look_up(job_id)

@@ -7,13 +7,13 @@ those its text was read from. Only PDF is kept, because pages are drawn only of 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import logging
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from knowledge_mcp.engine.core.confinement import PathNotAllowedError, allowed_path, look_at
+from knowledge_mcp.model.chunk import text_key
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableDocumentError
 from knowledge_mcp.model.source import SourceItem
@@ -105,7 +105,7 @@ class Originals:
         return SourceItem(record.source_path, record.file_name, _PDF, file.size, file.sha256, file.open)
 
     def _place(self, record: DocumentRecord) -> Path:
-        read = hashlib.sha256(record.sha256.encode()).hexdigest()[:_DIGEST_LENGTH]
+        read = text_key(record.sha256)[:_DIGEST_LENGTH]
         return self._folder / f"{_file_name(record.id)}-{read}.pdf"
 
     def _copies(self, document_id: str) -> Iterable[Path]:
@@ -119,7 +119,7 @@ class Originals:
 
 def _file_name(document_id: str) -> str:
     """Derive a file name from any id."""
-    return hashlib.sha256(document_id.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_LENGTH]
+    return text_key(document_id)[:_DIGEST_LENGTH]
 
 
 def _path_of(source: str) -> str | None:

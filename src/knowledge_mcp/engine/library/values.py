@@ -15,6 +15,7 @@ from typing import Any
 from knowledge_mcp.engine.core.citing import TURNING
 from knowledge_mcp.engine.jobs.jobs import error_of
 from knowledge_mcp.engine.jobs.journal import Job, JobState
+from knowledge_mcp.model.chunk import text_key
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.ingest import IngestedDocument, SkippedFile
@@ -99,7 +100,7 @@ def item_of(deposit: Deposit, fetched: Fetched | None) -> SourceItem:
 
 
 def _document_id(collection: str, source: str) -> str:
-    return _sha256(f"{collection}\x1e{source}")[:16]
+    return text_key(f"{collection}\x1e{source}")[:16]
 
 
 def document_of(job: Job) -> tuple[str, str]:
@@ -118,10 +119,6 @@ def _base_name(name: str) -> str:
     return PurePath(name.replace("\\", "/")).name
 
 
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
 def _encode(text: str) -> bytes:
     try:
         return text.encode()
@@ -134,8 +131,8 @@ def _encode(text: str) -> bytes:
 def _fingerprint(digest: str, metadata: Mapping[str, str], name: str) -> str:
     """Hash the bytes with their metadata: a document is rewritten if its metadata changed."""
     if not metadata:
-        return _sha256(f"{digest}{name}")
-    return _sha256(json.dumps([digest, name, sorted(metadata.items())]))
+        return text_key(f"{digest}{name}")
+    return text_key(json.dumps([digest, name, sorted(metadata.items())]))
 
 
 def deposited(collection: str, done: IngestedDocument, earlier: DocumentRecord | None) -> Deposited:

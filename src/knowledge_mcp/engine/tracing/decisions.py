@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from knowledge_mcp.engine.jobs.jobs import Jobs
+from knowledge_mcp.model.chunk import text_key
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.source import MOST_BYTES
 from knowledge_mcp.support.files import make_private_folder, read_whole_text, write_atomically
@@ -70,7 +70,7 @@ class Decisions:
             what: `trace` or `check`.
             source, target: the two sets: paths, or a collection and the id of a document in it.
         """
-        digest = hashlib.sha256(f"{source}\0{target}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        digest = text_key(f"{source}\0{target}")[:32]
         return cls(folder / "decisions" / f"{what}-{digest}.json", folder / "locks")
 
     # ---- links

@@ -74,9 +74,9 @@ def stands_in(item: TextItem, box: Box, over: float = 0.0) -> bool:
     return box[0] - over <= x <= box[2] + over and box[1] - over <= y <= box[3] + over
 
 
-def box_of(rect: AnnotationRect) -> Box:
-    """Return the box of a block or a cell of the engine."""
-    return rect.x, rect.y, rect.x + rect.width, rect.y + rect.height
+def box_of(item: AnnotationRect | TextItem) -> Box:
+    """Return the box of a text, a block or a cell of the engine."""
+    return item.x, item.y, item.x + item.width, item.y + item.height
 
 
 def crossings(spans: Iterable[tuple[float, float]]) -> Callable[[float], int]:

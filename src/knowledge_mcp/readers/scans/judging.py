@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, Self
 
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
@@ -87,9 +87,9 @@ class JudgingReader:
         mode = "strict" if self._strict else "sample"
         return f"{self._reader.version} judged ({self._threshold:g}, {mode})"
 
-    def with_options(self, options: ScanOptions) -> JudgingReader:
+    def with_options(self, options: ScanOptions) -> Self:
         """Return a reader with other options for scanned pages; it shares this one's children, so do not close it."""
-        return JudgingReader(self._owner, options=options, threshold=self._threshold, strict=self._strict)
+        return type(self)(self._owner, options=options, threshold=self._threshold, strict=self._strict)
 
     def check(self, item: SourceItem) -> Inspection:
         """Open the file and count its pages; raise the errors of the wrapped reader."""
@@ -188,10 +188,6 @@ def _facts(verdict: ExtractionVerdict, document: Document) -> dict[str, str]:
 
 class PlanningReader(JudgingReader):
     """Read planning documents (`ports.Reader`); `SourceItem.language` and `force_ocr` override the options."""
-
-    def with_options(self, options: ScanOptions) -> PlanningReader:
-        """Return a reader with other options for scanned pages; it shares this one's children, so do not close it."""
-        return PlanningReader(self._owner, options=options, threshold=self._threshold, strict=self._strict)
 
     def read(self, item: SourceItem, progress: Callable[[int, int], None] | None = None) -> Document:
         """Read the document with the options of its item; metadata and errors as in `JudgingReader.read`."""

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from knowledge_mcp.cli.knowledge.sources.syncing import sync
-from knowledge_mcp.cli.shared.failures import ExitCode, confirm
 from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import print_table, say, write_json
 from knowledge_mcp.cli.shared.report import not_taken
-from knowledge_mcp.cli.shared.session import CommandOptions, Yes, command_group
+from knowledge_mcp.cli.shared.session import CommandOptions, Yes, command_group, confirm_removal
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.ingest import SourceKind, SourceSpec, SourceState, SourceStatus
 from knowledge_mcp.model.rights import allowed_label
@@ -173,12 +172,8 @@ def remove(
         spec = listed.get(name).spec
         with listed.working(name):
             documents_of_source = _documents_of(knowledge, settings, spec) if documents else []
-            if (
-                documents_of_source
-                and not yes
-                and not confirm(f"Remove '{name}' and its {how_many(len(documents_of_source), 'document')}?")
-            ):
-                raise typer.Exit(ExitCode.FAILURE)
+            if documents_of_source:
+                confirm_removal(f"Remove '{name}' and its {how_many(len(documents_of_source), 'document')}?", yes=yes)
             for document_id in documents_of_source:
                 knowledge.remove(document_id)
             listed.forget(name, clone=documents)

@@ -26,7 +26,7 @@ from knowledge_mcp.readers.pdf.geometry import (
     size_of_letter,
     text_in,
 )
-from knowledge_mcp.readers.pdf.lines import HEAVY, Box, is_rotated, is_slanted, size_of
+from knowledge_mcp.readers.pdf.lines import HEAVY, Box, box_of, is_rotated, is_slanted, size_of
 from knowledge_mcp.readers.shared.layout import is_bold_name, is_code_name, is_italic_name, letters_of
 from knowledge_mcp.readers.shared.richtext import raised_or_lowered
 from knowledge_mcp.support.charsets import has_private_characters, letters_for_symbols, signs_of_quantities
@@ -347,7 +347,7 @@ def _close_up(page: Any, text: Any, parsed: ParsedPage) -> None:
     for letter in sheet.printed():
         rows[round(letter.middle[1]) // _BAND].append(letter)
     for item in wide:
-        box = _box_of(item)
+        box = box_of(item)
         bands = range(round(box[1]) // _BAND, round(box[3]) // _BAND + 1)
         letters = sorted((each for band in bands for each in rows[band] if _is_in(each, box)), key=lambda each: each.at)
         signs = [each for each in letters if not each.text.isspace()]
@@ -457,7 +457,7 @@ class LetterSheet:
 
     def __init__(self, page: Any, text: Any, items: Sequence[TextItem], ligatures: _Ligatures | None) -> None:
         self._page, self._text = page, text
-        self._boxes = boxes = [_box_of(item) for item in items]
+        self._boxes = boxes = [box_of(item) for item in items]
         self._slanted = {index for index, item in enumerate(items) if is_slanted(item)}
         self._bands: defaultdict[int, list[int]] = defaultdict(list)
         for index, (_, top, _, bottom) in enumerate(boxes):
@@ -559,10 +559,6 @@ def _angle_of(text: Any, at: int) -> float:
 
 def _letters_only(text: str) -> Counter[str]:
     return Counter(filter(str.isalnum, text))
-
-
-def _box_of(item: TextItem) -> Box:
-    return item.x, item.y, item.x + item.width, item.y + item.height
 
 
 def _is_in(letter: PrintedLetter, box: Box) -> bool:

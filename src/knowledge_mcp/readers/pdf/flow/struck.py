@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.readers.pdf.flow.letters import LetterSheet, ligatures_of
 from knowledge_mcp.readers.pdf.geometry import PrintedPart, from_page, raw, size_of_letter
-from knowledge_mcp.readers.pdf.lines import is_rotated
+from knowledge_mcp.readers.pdf.lines import box_of, is_rotated
 from knowledge_mcp.support.matching import BoundedMatcher
 from knowledge_mcp.support.wording import list_first
 
@@ -125,13 +125,13 @@ def take_struck(page: Any, text: Any, parsed: ParsedPage, marked: Sequence[Box] 
     count = 0
     empty: list[TextItem] = []
     for item in parsed.text_items if gone else ():
-        inside = letters.within(_box_of(item))
+        inside = letters.within(box_of(item))
         if not is_rotated(item) and any(letter.at in gone for letter in inside):
             count += _cut(item, inside, gone)
             empty += [] if item.text else [item]
     if empty:
         parsed.text_items = [item for item in parsed.text_items if item.text]
-    lines = [_box_of(item) for item in empty if not _taken_over(item, parsed.text_items)]
+    lines = [box_of(item) for item in empty if not _taken_over(item, parsed.text_items)]
     return StruckWords(count, lines, crowded)
 
 
@@ -325,7 +325,3 @@ def _taken_over(item: TextItem, items: Sequence[TextItem]) -> bool:
             other.x, other.width = start, end - start
             return True
     return False
-
-
-def _box_of(item: TextItem) -> Box:
-    return item.x, item.y, item.x + item.width, item.y + item.height
