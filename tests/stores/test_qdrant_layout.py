@@ -414,7 +414,7 @@ DAMAGE: list[tuple[str, str, bool]] = [
     ("unsettled", "waits for the end of a publish", True),
     ("orphans", "left over from a publish or delete", True),
     ("text", "The canonical text is missing", False),
-    ("chunk", "The record says 2 chunks, the store contains 1", False),
+    ("chunk", "The record states 2 chunks, the store contains 1", False),
     ("structure", "The sections and pages are missing", False),
     ("stray text", "1 part of texts or structures without a document", True),
     ("stray structure", "1 part of texts or structures without a document", True),

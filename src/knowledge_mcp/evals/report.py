@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 
 from knowledge_mcp.evals.comparing import QuestionChange, RunComparison
@@ -161,13 +161,9 @@ def _overview(results: Sequence[SetResult]) -> Iterator[str]:
     first = results[:_TOGETHER]
     some = "" if len(first) == len(results) else f" The first {_TOGETHER} of {len(results)}."
     if curved := {each.label: each.curve for each in first if each.curve}:
-        yield _recall(curved, f"Recall by depth.{some}")
+        yield curves(curved, f"Recall by depth.{some}")
     if times := _times(first):
         yield steps(times, across="milliseconds a search", caption=f"How long searches take.{some}")
-
-
-def _recall(series: Mapping[str, Mapping[int, float]], caption: str) -> str:
-    return curves(series, caption)
 
 
 def _set(result: SetResult) -> Iterator[str]:
@@ -183,7 +179,7 @@ def _set(result: SetResult) -> Iterator[str]:
         dots = [Whisker(name, each.mean, each.low, each.high) for name, each in result.measures.items()]
         yield whiskers(dots, caption="Means over the questions with their 95 % bootstrap intervals.")
     if result.curve:
-        yield _recall({result.label: result.curve}, "Recall by depth.")
+        yield curves({result.label: result.curve}, "Recall by depth.")
     answered = [(query, row) for query, row in result.rows.items() if row.values]
     if answered:
         yield _distribution(answered)

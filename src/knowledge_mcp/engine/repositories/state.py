@@ -20,6 +20,7 @@ from knowledge_mcp.engine.repositories.manifest import (
     SHADOW,
     RepositoryManifest,
     collection_name,
+    now,
     read_manifest,
 )
 from knowledge_mcp.engine.repositories.values import Freshness, RepositoryInfo, RepositoryParts
@@ -166,7 +167,7 @@ class RepositoryStates:
             KnowledgeError: it no longer exists, or git cannot read it.
         """
         indexed = info.freshness.indexed_commit
-        at = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        at = now()
         copy = self._parts.copies.worktree(Path(info.local_path), name=info.name)
         if not copy.commit:
             return Freshness(indexed, "", None, len(copy.dirty), at)

@@ -32,7 +32,7 @@ from knowledge_mcp.stores.chroma.writing import (
     visible_generations,
     visible_of,
 )
-from knowledge_mcp.stores.shared.checking import INGEST, of_damage, repairable
+from knowledge_mcp.stores.shared.checking import INGEST, miscounted, of_damage, repairable
 from knowledge_mcp.stores.shared.payload import record_from_json
 from knowledge_mcp.support.wording import how_many
 
@@ -233,11 +233,7 @@ def _document(
     token = entry.uri.partition(":")[2]
     chunks = counted.get(token, 0)
     if chunks != record.chunk_count:
-        yield Finding(
-            f"The record states {how_many(record.chunk_count, 'chunk')}, the store contains {chunks}.",
-            record.id,
-            suggestion=INGEST,
-        )
+        yield miscounted(record.chunk_count, chunks, record.id)
     of_it = place.documents.rows(where={"generation": {"$eq": token}})
     texts = [each for each in of_it if each.metadata["kind"] == "text"]
     if len(texts) != int(entry.metadata["text_parts"]):
@@ -258,11 +254,8 @@ def _document(
         yield Finding("The search index is damaged.", record.id, repaired=repair, suggestion=INGEST)
     vectors = {key for each in of_it if each.metadata["kind"] == "vectors" for key in unpack_vectors(each)}
     if keys - vectors:
-        yield Finding(
-            f"{how_many(len(keys - vectors), 'chunk has', 'chunks have')} no exact vector.",
-            record.id,
-            suggestion=INGEST,
-        )
+        message = f"{how_many(len(keys - vectors), 'chunk has', 'chunks have')} no exact vector."
+        yield Finding(message, record.id, suggestion=INGEST)
 
 
 def _nearest_to_themselves(place: ChromaCollection) -> Iterator[Finding]:

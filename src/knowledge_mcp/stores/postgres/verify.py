@@ -12,7 +12,7 @@ from knowledge_mcp.ports import Analyser
 from knowledge_mcp.stores.postgres.search import HEAD, postings
 from knowledge_mcp.stores.postgres.tables import SCHEMA, PostgresPlace, PostgresSession, Row
 from knowledge_mcp.stores.postgres.writing import IndexedDocument, prepare, write_block
-from knowledge_mcp.stores.shared.checking import INGEST, of_damage, of_index, repairable, vector_damage
+from knowledge_mcp.stores.shared.checking import miscounted, of_damage, of_index, repairable, vector_damage
 from knowledge_mcp.stores.shared.payload import UNREADABLE, checked_part, chunk_from_json, record_from_json
 from knowledge_mcp.stores.shared.ranking import counted_terms
 from knowledge_mcp.support.wording import how_many
@@ -94,8 +94,7 @@ def _damaged(session: PostgresSession, place: PostgresPlace) -> Iterator[Finding
         for each in (*damage, *_vectors(document_id, found, place.space.dimensions)):
             yield of_damage(each, document_id)
         if known and (known[0].chunk_count != len(found) or known[0].token_count != tokens):
-            message = f"The record states {how_many(known[0].chunk_count, 'chunk')}, the store contains {len(found)}."
-            yield Finding(message, document_id, suggestion=INGEST)
+            yield miscounted(known[0].chunk_count, len(found), document_id)
 
 
 _DOCUMENT = f"SELECT record, text, structure, tokens FROM {SCHEMA}.documents WHERE collection = %s AND document_id = %s"

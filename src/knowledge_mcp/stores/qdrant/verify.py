@@ -24,11 +24,10 @@ from knowledge_mcp.stores.qdrant.points import all_of, any_of
 from knowledge_mcp.stores.qdrant.reading import PARTS, DocumentHead, heads, part_ids
 from knowledge_mcp.stores.qdrant.search import outdated_weights, weigh
 from knowledge_mcp.stores.qdrant.writing import settle
-from knowledge_mcp.stores.shared.checking import repairable
+from knowledge_mcp.stores.shared.checking import INGEST, miscounted, repairable
 from knowledge_mcp.support.batches import batches
 from knowledge_mcp.support.wording import how_many
 
-_INGEST = "Ingest the document again."
 _BATCH = 1000
 
 
@@ -89,8 +88,7 @@ def _leftovers(place: QdrantCollection, seen: _StoredPoints, *, repair: bool) ->
 def _document(head: DocumentHead, seen: _StoredPoints) -> Iterator[Finding]:
     found = seen.current[head.document_id]
     if found != head.chunks:
-        message = f"The record says {how_many(head.chunks, 'chunk')}, the store contains {found}."
-        yield Finding(message, head.document_id, suggestion=_INGEST)
+        yield miscounted(head.chunks, found, head.document_id)
 
 
 def _vectors(place: QdrantCollection) -> Iterator[Finding]:
@@ -99,7 +97,7 @@ def _vectors(place: QdrantCollection) -> Iterator[Finding]:
         (each.payload or {})["document_id"] for each in place.connection.scroll(place.home, kept, ["document_id"])
     )
     for document_id, count in sorted(without.items()):
-        yield Finding(f"{how_many(count, 'chunk has', 'chunks have')} no vector.", document_id, suggestion=_INGEST)
+        yield Finding(f"{how_many(count, 'chunk has', 'chunks have')} no vector.", document_id, suggestion=INGEST)
 
 
 def _parts(place: QdrantCollection, known: Mapping[str, DocumentHead], *, repair: bool) -> Iterator[Finding]:
@@ -111,7 +109,7 @@ def _parts(place: QdrantCollection, known: Mapping[str, DocumentHead], *, repair
     missing = Counter(expected[each] for each in expected.keys() - {str(each) for each in present})
     for document_id, kind in sorted(missing):
         message = "The canonical text is missing." if kind == "text" else "The sections and pages are missing."
-        yield Finding(message, document_id, suggestion=_INGEST)
+        yield Finding(message, document_id, suggestion=INGEST)
     left = [each for each in present if str(each) not in expected]
     if left:
         if repair:

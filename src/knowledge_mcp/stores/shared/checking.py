@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from knowledge_mcp.model.errors import DamagedError
 from knowledge_mcp.model.ingest import Finding
+from knowledge_mcp.support.wording import how_many
 
 AGAIN = "Run `knowledge doctor --repair`."
 INGEST = "Ingest the document again with --force."
@@ -25,6 +26,12 @@ def of_damage(damage: DamagedError, document_id: str = "") -> Finding:
     """Return the finding for stored data that is damaged."""
     message = f"{damage.message} {damage.details}".strip()
     return Finding(message, damage.document_id or document_id or None, suggestion=damage.suggestion)
+
+
+def miscounted(stated: int, found: int, document_id: str) -> Finding:
+    """Return the finding for a document with another number of chunks than its record states."""
+    message = f"The record states {how_many(stated, 'chunk')}, the store contains {found}."
+    return Finding(message, document_id, suggestion=INGEST)
 
 
 def of_index(wrong: Iterable[str], *, lost: bool, repaired: bool) -> list[Finding]:

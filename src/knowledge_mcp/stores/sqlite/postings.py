@@ -34,12 +34,8 @@ class Segment:
     def add(self, slot: int, counts: dict[str, int]) -> None:
         """Add the term counts of one chunk. Slots must be added in ascending order."""
         for term, count in counts.items():
-            if term in self.slots:
-                self.slots[term].append(slot)
-                self.counts[term].append(count)
-            else:
-                self.slots[term] = [slot]
-                self.counts[term] = [count]
+            self.slots.setdefault(term, []).append(slot)
+            self.counts.setdefault(term, []).append(count)
 
     def take_over(self, other: Segment, offset: int) -> None:
         """Append the postings of another segment, shifted by `offset`; their slots must be greater than those here."""
@@ -89,12 +85,7 @@ def posting_lists(
         (collection, *terms),
     ):
         found.setdefault(term, []).append(data)
-    return {
-        term: (_slots(parts[0]), _counts(parts[0]))
-        if len(parts) == 1
-        else (np.concatenate([_slots(each) for each in parts]), np.concatenate([_counts(each) for each in parts]))
-        for term, parts in found.items()
-    }
+    return {term: _joined(parts) for term, parts in found.items()}
 
 
 def all_postings(connection: Session, collection: int) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint8]]]:
@@ -107,10 +98,10 @@ def all_postings(connection: Session, collection: int) -> Iterator[tuple[NDArray
         batch.append(data)
         size += len(data) // 5
         if size >= BATCH_POSTINGS:
-            yield np.concatenate([_slots(each) for each in batch]), np.concatenate([_counts(each) for each in batch])
+            yield _joined(batch)
             batch, size = [], 0
     if batch:
-        yield np.concatenate([_slots(each) for each in batch]), np.concatenate([_counts(each) for each in batch])
+        yield _joined(batch)
 
 
 def drop_segments(connection: Session, collection: int) -> None:
@@ -190,6 +181,13 @@ def _delete(connection: Session, segments: Iterable[int]) -> None:
     for segment in segments:
         connection.run("DELETE FROM postings WHERE segment = ?", (segment,))
         connection.run("DELETE FROM segments WHERE id = ?", (segment,))
+
+
+def _joined(parts: Sequence[bytes]) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
+    """Return the slots and counts of several posting lists."""
+    if len(parts) == 1:
+        return _slots(parts[0]), _counts(parts[0])
+    return np.concatenate([_slots(each) for each in parts]), np.concatenate([_counts(each) for each in parts])
 
 
 def _slots(data: bytes) -> NDArray[np.uint32]:

@@ -325,15 +325,11 @@ class SqliteHandle:
     def verify(self, *, repair: bool = False) -> list[Finding]:
         from knowledge_mcp.stores.sqlite.verify import verify
 
+        analyser = self._store.analyser
         if not repair:
-            return self._read(
-                lambda connection, place: verify(
-                    connection, place.id, place.space.dimensions, self._store.analyser, False
-                ),
-                indexed=True,
-            )
+            return self._read(lambda it, place: verify(it, place, analyser, repair=False), indexed=True)
         with self._store.writing(self._name) as (connection, place):
-            return verify(connection, place.id, place.space.dimensions, self._store.analyser, True)
+            return verify(connection, place, analyser, repair=True)
 
     def unchecked_documents(self) -> int:
         """Count the documents that were stored before check sums existed."""

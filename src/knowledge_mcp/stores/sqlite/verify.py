@@ -10,12 +10,12 @@ import numpy as np
 from knowledge_mcp.model.errors import DamagedError, noticing, sound
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.ports import Analyser
-from knowledge_mcp.stores.shared.checking import INGEST, of_damage, of_index, repairable, vector_damage
+from knowledge_mcp.stores.shared.checking import INGEST, miscounted, of_damage, of_index, repairable, vector_damage
 from knowledge_mcp.stores.shared.payload import UNREADABLE, chunk_from_json, has_check_sums, record_from_json
 from knowledge_mcp.stores.shared.ranking import counted_terms
 from knowledge_mcp.stores.sqlite.postings import Segment, add_segment, all_postings, drop_segments
 from knowledge_mcp.stores.sqlite.reading import document_chunks, parts, records
-from knowledge_mcp.stores.sqlite.tables import Session
+from knowledge_mcp.stores.sqlite.tables import Place, Session
 from knowledge_mcp.stores.sqlite.view import sign_bits
 from knowledge_mcp.stores.sqlite.writing import fields_of, read_again, write_block
 from knowledge_mcp.support.wording import how_many
@@ -73,7 +73,7 @@ _ORPHANS = (
 """Rows without a parent, in order of deletion; rows that a deletion orphans are found only by the next check."""
 
 
-def verify(connection: Session, collection: int, dimensions: int, analyser: Analyser, repair: bool) -> list[Finding]:
+def verify(connection: Session, place: Place, analyser: Analyser, *, repair: bool) -> list[Finding]:
     """Check one collection and the file; `repair` (inside a write transaction) rebuilds derived data."""
     damage = [
         Finding(f"The file is damaged: {row[0]}", suggestion=_RESTORE)
@@ -82,11 +82,11 @@ def verify(connection: Session, collection: int, dimensions: int, analyser: Anal
     ]
     if damage:
         return damage
-    findings = list(_orphans(connection, repair=repair))
-    findings += _documents(connection, collection)
+    collection = place.id
+    findings = [*_orphans(connection, repair=repair), *_documents(connection, collection)]
     lost = [
         *damaged_parts(connection, collection),
-        *damaged_vectors(connection, collection, dimensions),
+        *damaged_vectors(connection, collection, place.space.dimensions),
     ]
     derived = [*_counters(connection, collection), *_readable(lambda: list(_blocks(connection, collection)))]
     if not lost:  # data derived from damaged parts cannot be right
@@ -163,14 +163,10 @@ def _documents(connection: Session, collection: int) -> Iterator[Finding]:
         except DamagedError:  # reported by `damaged_parts`
             continue
         if not record.chunk_count == announced == chunks or record.token_count != tokens:
-            message = f"The record states {how_many(record.chunk_count, 'chunk')}, the store contains {chunks}."
-            yield Finding(message, document_id=document_id, suggestion=INGEST)
+            yield miscounted(record.chunk_count, chunks, document_id)
         if vectors != chunks:
-            yield Finding(
-                f"{how_many(chunks - vectors, 'chunk has', 'chunks have')} no vector.",
-                document_id=document_id,
-                suggestion=INGEST,
-            )
+            message = f"{how_many(chunks - vectors, 'chunk has', 'chunks have')} no vector."
+            yield Finding(message, document_id, suggestion=INGEST)
         if not has_text:
             yield Finding("The canonical text is missing.", document_id=document_id, suggestion=INGEST)
 
