@@ -78,7 +78,7 @@ STORES = {
     "sqlite": "knowledge_mcp.stores.sqlite.store:from_options",
     "postgres": "knowledge_mcp.stores.postgres.opening:from_options",
     "qdrant": "knowledge_mcp.stores.qdrant.opening:from_options",
-    "chromadb": "knowledge_mcp.stores.chroma.opening:from_options",
+    "chromadb": "knowledge_mcp.stores.chroma.store:from_options",
     "memory": "knowledge_mcp.stores.memory:from_options",
 }
 RERANKERS = {

@@ -12,7 +12,8 @@ import logging
 import threading
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import Self, TypeVar, cast
+from pathlib import Path
+from typing import Protocol, Self, TypeVar, cast
 
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import (
@@ -39,6 +40,7 @@ from knowledge_mcp.stores.chroma.writing import STATE, change_of
 from knowledge_mcp.stores.shared.filters import check_filter
 from knowledge_mcp.stores.shared.index_memory import IndexMemory
 from knowledge_mcp.stores.shared.rules import check_query, no_collection
+from knowledge_mcp.support.distribution import Secret
 from knowledge_mcp.support.events import log_event
 from knowledge_mcp.support.retry import SPECIFIED, RetryPolicy
 
@@ -331,3 +333,28 @@ class ChromaHandle:
             done = what(view)
         self._store.used(view)
         return done
+
+
+class ChromaOptions(Protocol):
+    """The settings that an address needs."""
+
+    chromadb_path: Path
+    chromadb_host: str | None
+    chromadb_port: int
+    chromadb_ssl: bool
+
+    @property
+    def chromadb_token(self) -> Secret | None: ...
+
+
+def from_options(options: ChromaOptions, analyser: Analyser, memory: IndexMemory | None = None) -> ChromaStore:
+    """Create the store that the settings specify; it opens ChromaDB at its first call."""
+    token = options.chromadb_token
+    address = Address(
+        path=options.chromadb_path,
+        host=options.chromadb_host,
+        port=options.chromadb_port,
+        ssl=options.chromadb_ssl,
+        token=None if token is None else token.get_secret_value(),
+    )
+    return ChromaStore(address, analyser, memory=memory)
