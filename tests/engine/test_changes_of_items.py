@@ -115,3 +115,38 @@ def test_a_row_that_says_that_it_is_empty_is_withdrawn() -> None:
     for gone in ("Empty (moved to Topic 18)", "Empty. Note: See W_12a.", "Deleted. See 4.5."):
         names = {name for name, _, _ in changed_names(head + old, f"{head}| W_10 | {gone} |")}
         assert names == {"requirement withdrawn"}, gone
+
+
+def test_requirements_that_are_numbered_again_are_followed_by_what_they_say() -> None:
+    table = "# Pumps\n\nAll pumps.\n\n## Rules\n\n| ID | Rule |\n| --- | --- |\n{}"
+    demands = (
+        "The controller SHOULD record each start of the pump in its log",
+        "The motor MUST stop within 5 s when the door of the cabinet is opened",
+        "The horn MUST sound as long as the level in the well is too high",
+        "The cover MUST be locked as long as the shaft of the mixer turns",
+    )
+    old = "".join(f"| P_{number}0 | {words} |\n" for number, words in enumerate(demands, 1))
+    new = "".join(f"| P_{number}0 | {words} |\n" for number, words in enumerate((*demands[1:3], demands[0]), 1))
+    found = [change for each in compared(table.format(old), table.format(new)) for change in each.changes]
+    assert [(each.name, each.before, each.after) for each in found] == [
+        ("requirement withdrawn", f"| P_40 | {demands[3]} |", ""),
+        ("words", "P_10", "P_30"),
+        ("words", "P_20", "P_10"),
+        ("words", "P_30", "P_20"),
+    ]
+
+
+def test_a_requirement_keeps_its_number_if_no_other_one_says_the_same() -> None:
+    """Twins of which both changed are not exchanged, and names that are no numbers stay those of their rows."""
+    table = "# Pumps\n\nAll pumps.\n\n## Rules\n\n| ID | Rule |\n| --- | --- |\n{}"
+    twin = "| {} | The {} door of the cabinet MUST close within {} s after the motor stopped |\n"
+    old = twin.format("P_10", "left", 5) + twin.format("P_20", "right", 8)
+    new = twin.format("P_10", "left", 8) + twin.format("P_20", "right", 5)
+    found = [change for each in compared(table.format(old), table.format(new)) for change in each.changes]
+    assert [(each.name, each.before, each.after) for each in found] == [("number", "5 s", "8 s"), ("number", "8 s", "5 s")]
+    named = "| {} | The longest time in seconds that the pump waits for the {} |\n"
+    old = named.format("open", "valve to open") + named.format("close", "valve to close")
+    new = named.format("open", "valve to close") + named.format("close", "valve to open")
+    found = [change for each in compared(table.format(old), table.format(new)) for change in each.changes]
+    assert [(each.before, each.after) for each in found] == [("open", "close"), ("close", "open")]
+    assert [each.old_text.split("|")[1] for each in found] == [each.new_text.split("|")[1] for each in found]

@@ -67,6 +67,14 @@ def test_ids_of_any_make_are_names() -> None:
     assert named("within 3 days", "3", "Stop").meant == set()
 
 
+def test_a_path_from_a_root_is_a_name_as_written() -> None:
+    paths = ("/req/core/start", "/req/core/start-op", "/req/core")
+    assert named("| Requirement | /req/core/start |", *paths).meant == {"/req/core/start"}
+    assert named("satisfies /req/core/start-op.", *paths).meant == {"/req/core/start-op"}
+    for other in ("/req/core/stop", "/req/core/start-op-2", "/conf/req/core/start", "req core start"):
+        assert not named(f"| Requirement | {other} |", *paths).meant
+
+
 def test_numbers_alone_are_ids_in_lists_of_links_only() -> None:
     names = ItemNames([{"1001": "1001", "1002": "1002"}, {}])
     assert names.in_text("1001", 0).meant == set()

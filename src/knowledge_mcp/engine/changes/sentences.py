@@ -59,18 +59,26 @@ def sentences_of(clause: Clause) -> list[str]:
 def pair_sentences(before: Sequence[str], after: Sequence[str], weights: Weights) -> Iterator[PlacePair]:
     """Pair the sentences that differ, in reading order: each with the most similar remaining one, or with none.
 
-    A row whose name both sides have once is only paired with the row of this name. Sentences that were joined or split
-    are grouped on their side.
+    A row whose name both sides have once is only paired with the row of this name, unless its sentence has another
+    number now, because requirements were numbered again. Sentences that were joined or split are grouped on their side.
     """
     left, right = _unmatched(before, after)
     bags = {place: _bag_of(before[place]) for place in left}
     others = {place: _bag_of(after[place]) for place in right}
     names, others_names = _row_names(before), _row_names(after)
-    kept = {*names.values()} & {*others_names.values()}
+    there = {name: other for other, name in others_names.items() if other in others}
+    here = {name: one for one, name in names.items() if one in bags}
+    kept = here.keys() & there.keys()
 
     def may_join(one: int, other: int) -> bool:
         name, its = names.get(one), others_names.get(other)
-        return name == its or not kept & {name, its}
+        if name == its or not kept & {name, its}:
+            return True
+        if not all(each is not None and any(map(str.isdigit, each)) for each in (name, its)):
+            return False
+        named = [likeness(bags[here[each]], others[there[each]], weights) for each in kept & {name, its}]
+        share = likeness(bags[one], others[other], weights)
+        return share >= SAME and share > max(named) and _says_sentence(before[one]) and _says_sentence(after[other])
 
     joined = _joined(bags, others, weights, may_join)
     for more in (_named_alike, _of_same_values, _containing, _beginning_alike):
@@ -98,13 +106,16 @@ def pair_sentences(before: Sequence[str], after: Sequence[str], weights: Weights
         yield (), (other,)
 
 
+def _says_sentence(text: str) -> bool:
+    return own_text(text).count(" ") >= _SENTENCE_BLANKS
+
+
 def _bag_of(text: str) -> Counter[str]:
     """Count the words of a sentence, with the same words for the same limits: "at most" for "not exceed".
 
     Of a row that says a sentence, only that one counts: the columns about it may be others.
     """
-    own = own_text(text)
-    text = own if own.count(" ") >= _SENTENCE_BLANKS else text
+    text = own_text(text) if _says_sentence(text) else text
     for mark in reversed(number_marks(text)[0]):
         if mark.bound:
             text = f"{text[: mark.start]} {mark.bound} {mark.text} {mark.unit} {text[mark.end :]}"

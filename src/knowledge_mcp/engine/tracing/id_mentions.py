@@ -63,9 +63,14 @@ class _Name:
         return any(map(str.isdecimal, self.tokens)) and not all(map(str.isdecimal, self.tokens))
 
     @property
+    def is_path(self) -> bool:
+        """Whether it is a path from a root, as requirements and tests of the OGC have: "/req/core/root-op"."""
+        return self.head == "/" in self.gaps
+
+    @property
     def is_unambiguous(self) -> bool:
         """Whether the id as written is unambiguous in a sentence."""
-        if self.is_mixed:
+        if self.is_mixed or self.is_path:
             return True
         if any(map(str.isdecimal, self.tokens)):
             return bool(self.head.strip()) or len({*self.gaps}) > 1
@@ -191,6 +196,8 @@ class ItemNames:
         if before == "_" or after == "_":
             return _is_in_test(text, start, end)
         if before.isalnum() or after.isalnum() or (before in {"-", "."} and text[start - 2 : start - 1].isalnum()):
+            return False
+        if name.is_path and after == "/":
             return False
         if after not in {"-", "."} or not text[end + 1 : end + 2].isalnum():
             return True
