@@ -143,7 +143,10 @@ def test_a_requirement_keeps_its_number_if_no_other_one_says_the_same() -> None:
     old = twin.format("P_10", "left", 5) + twin.format("P_20", "right", 8)
     new = twin.format("P_10", "left", 8) + twin.format("P_20", "right", 5)
     found = [change for each in compared(table.format(old), table.format(new)) for change in each.changes]
-    assert [(each.name, each.before, each.after) for each in found] == [("number", "5 s", "8 s"), ("number", "8 s", "5 s")]
+    assert [(each.name, each.before, each.after) for each in found] == [
+        ("number", "5 s", "8 s"),
+        ("number", "8 s", "5 s"),
+    ]
     named = "| {} | The longest time in seconds that the pump waits for the {} |\n"
     old = named.format("open", "valve to open") + named.format("close", "valve to close")
     new = named.format("open", "valve to close") + named.format("close", "valve to open")
