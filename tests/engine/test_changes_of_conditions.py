@@ -153,3 +153,9 @@ def test_an_item_of_a_list_of_exceptions_is_an_exception() -> None:
 def test_a_ban_in_other_german_words_keeps_its_force() -> None:
     old, new = "Ringe sind an den Händen nicht erlaubt.", "Ringe sind an den Händen verboten."
     assert [name for name, _, _ in _changes_in(old, new, GERMAN)] == ["words"]
+
+
+def test_a_condition_in_the_plural_is_the_same_condition() -> None:
+    old = "All orders shall name one valve and one pump of the plant, unless it is a repair order (Section 8.3)."
+    new = 'All orders shall name one "valve" and one pump of the plant, unless they are repair orders (Section 8.5).'
+    assert not {name for name, _, _ in _changes_in(old, new)} & {"condition", "requirement widened"}

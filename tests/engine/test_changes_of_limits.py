@@ -105,6 +105,11 @@ def test_the_same_limit_in_other_words_only_changes_words(old: str, new: str) ->
             "The gap of a hinge must be at most 4 mm.",
             ("5 mm", "4 mm"),
         ),
+        (
+            "Passwords that users choose shall have at least 12 letters (after blanks were joined).",
+            "Passwords that users choose shall have at least 8 letters although a minimum of 15 letters is advisable.",
+            ("12", "8"),
+        ),
     ],
 )
 def test_another_limit_is_a_number_that_changed(old: str, new: str, found: tuple[str, str]) -> None:
@@ -129,6 +134,38 @@ def test_what_need_not_be_done_is_no_requirement() -> None:
 def test_the_upper_half_of_a_thing_is_no_share() -> None:
     assert not quantities("The upper half of the door shall be glazed.")
     assert [(each.value, each.unit) for each in quantities("In half of the doors, glass is used.")] == [(50.0, "%")]
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        "at least 8 signs although a longer word is advisable",
+        "at most 8 letters although a longer word is advisable",
+        "at least 12 letters although at least 15 letters are advisable",
+    ],
+)
+def test_a_limit_of_something_else_or_beside_the_old_one_is_no_other_limit(limit: str) -> None:
+    old = "Passwords that users choose shall have at least 12 letters (after blanks were joined)."
+    (found,) = _changes_in(old, f"Passwords that users choose shall have {limit}.")
+    assert found[0] == "words"
+    assert all(found)
+
+
+def test_numbers_of_references_are_no_limits() -> None:
+    one = "[P1] Smith, J.: Pumps of wells and their motors, series 12, May 2019."
+    other = "[P1] Smith, J.: Pumps of wells and their motors, series 14, DOI 10.1234/p, May 2023."
+    frame = "# Pumps\n\nAll pumps.\n\n## {}\n\n{}\n"
+    for title, is_limit in (("References", False), ("Design", True)):
+        found = compared(frame.format(title, one), frame.format(title, other))
+        names = {change.name for each in found for change in each.changes}
+        assert ("number" in names) is is_limit
+        assert names
+
+
+def test_words_of_force_in_quotation_marks_are_named_and_not_used() -> None:
+    old = 'The key words "MUST", "SHOULD" and "MAY" are to be interpreted as described in the guide to such words.'
+    new = old.replace('and "MAY"', '"NOT RECOMMENDED" and "MAY"').replace(".", " when, and only when, in capitals.")
+    assert {name for name, _, _ in _changes_in(old, new)} == {"words"}
 
 
 def test_verbs_that_only_join_a_limit_are_no_other_change() -> None:

@@ -27,6 +27,7 @@ _CAPITAL_FORCE = re.compile(
     r"(?P<only>(?<=[MC]A[YN])\s+(?:only|ONLY)\b)?"
 )
 _SMALL_FORCE = re.compile(r"\b(?:shall|must|should|may)\b(?:\s+not\b)?")
+_QUOTES = frozenset("\"'“”„‘’«»")
 _VERIFIES = re.compile(
     r"(?:verify|ensure|check|confirm|(?:über)?prüfen|stellen\s+sie\s+sicher|vérifi(?:ez|er)|assurez|verifi(?:que|car|care|chi)"
     r"|asegur(?:e|ar))\b",
@@ -60,7 +61,10 @@ _TIMES = re.compile(rf"\b(?:{'|'.join(_TIMES_OF)})\b", re.IGNORECASE)
 
 
 def force_words(sentence: str, convention: Convention) -> list[PrintedMark]:
-    """List the words of force in order; if a document writes them in capitals, lower-case ones do not count."""
+    """List the words of force in order; if a document writes them in capitals, lower-case ones do not count.
+
+    English words in quotation marks are named and not used: 'The key words "MUST" and "SHOULD" are …'.
+    """
     if language := convention.language_in(sentence):
         inside = [
             PrintedMark(f"{modality.value} not" if negated else modality.value, sentence[start:end], start, end)
@@ -70,6 +74,8 @@ def force_words(sentence: str, convention: Convention) -> list[PrintedMark]:
             return inside
     found: list[PrintedMark] = []
     for match in (_CAPITAL_FORCE if convention.capitals else _FORCE).finditer(sentence):
+        if sentence[match.end() : match.end() + 1] in _QUOTES and sentence[match.start() - 1] in _QUOTES:
+            continue
         parts = match.groupdict()
         word = " ".join((parts["word"] or parts["state"]).lower().split())
         is_negated = word == "cannot" or bool(parts["not"] or parts.get("denied"))

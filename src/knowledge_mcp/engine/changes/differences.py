@@ -10,7 +10,7 @@ from knowledge_mcp.engine.changes.clauses import Clause, Edition
 from knowledge_mcp.engine.changes.inside.columns import ChangedColumns
 from knowledge_mcp.engine.changes.inside.counterparts import CounterpartFinder, as_parts
 from knowledge_mcp.engine.changes.inside.named import changed_definitions, changed_references
-from knowledge_mcp.engine.changes.inside.paired import edited, lone, obliges, turned
+from knowledge_mcp.engine.changes.inside.paired import as_words, edited, lone, obliges, turned
 from knowledge_mcp.engine.changes.inside.properties import changed_properties
 from knowledge_mcp.engine.changes.inside.standing import (
     demanded_alone,
@@ -33,6 +33,7 @@ from knowledge_mcp.engine.changes.sentences import (
 )
 from knowledge_mcp.engine.changes.wording import plain
 from knowledge_mcp.engine.core.designations import Designation
+from knowledge_mcp.language.clauses import speaks_of_document
 from knowledge_mcp.language.force import Convention
 from knowledge_mcp.language.identifiers import heading_identifier
 from knowledge_mcp.language.requirements.conditions import is_exception
@@ -152,6 +153,7 @@ def _inside(
     demanded = demanded_alone(pairs, texts, others, lambda text: obliges(text, convention))
     excepted = demanded_alone(pairs, texts, others, is_exception)
     is_informative = all(each.informative for each in (*olds, *news))
+    is_aside = all(any(map(speaks_of_document, each.path)) for each in (*olds, *news))
     for left, right in (pair for pair in pairs if pair not in counting):
         ones, theirs = [texts[at] for at in left], [others[at] for at in right]
         home = _home(group, before[left[0]][1] if left else None, after[right[0]][1] if right else None)
@@ -160,6 +162,8 @@ def _inside(
             found = edited(ones, theirs, convention, places, numbers, ALL_ALIKE if is_sure else weights)
             found += [] if is_informative else turned(ones, theirs, found)
             found = as_parts(ones, theirs, found, convention)
+            if is_aside and found and not any(obliges(each, convention) for each in (*ones, *theirs)):
+                found = [as_words(" ".join(ones), " ".join(theirs))]  # numbers of references and indexes limit nothing
         else:
             is_excepted = (left, right) in excepted
             is_item = (left, right) in demanded

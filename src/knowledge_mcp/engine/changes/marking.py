@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 
 from knowledge_mcp.engine.changes.clauses import Clause
-from knowledge_mcp.engine.changes.wording import words_and_signs
+from knowledge_mcp.engine.changes.wording import stem_of, words_and_signs
 from knowledge_mcp.language.demands import DAY, force_words, limits
 from knowledge_mcp.language.force import Convention
 from knowledge_mcp.language.multilingual.denial import DENIES_BEHIND
@@ -265,13 +266,47 @@ def words_with_bounds(side: Sequence[MarkedWord]) -> Iterator[str]:
         yield from (word,) if mark is None else mark.bound.split()
 
 
-def only_limit(before: Sequence[MarkedWord], after: Sequence[MarkedWord]) -> tuple[str, str] | None:
-    """Return the only numbers of two sentences as printed if they are other limits of the same kind and unit."""
-    ours, theirs = (marks_of(side, NUMBER_KEY) for side in (before, after))
-    if not len(ours) == len(theirs) == 1 or not ours[0].bound or ours[0].bound != theirs[0].bound:
-        return None
-    keys = [each.key.rpartition(" ") for each in (*ours, *theirs)]
-    return (ours[0].text, theirs[0].text) if keys[0][0] != keys[1][0] and keys[0][2] == keys[1][2] else None
+def other_limits(before: Sequence[MarkedWord], after: Sequence[MarkedWord]) -> list[tuple[str, str]]:
+    """List the limits of two rewritten sentences that became other ones, as printed.
+
+    They limit the same way, have the same unit or word behind them, "at least 12 characters", and are the only ones of
+    this kind, or else the only ones behind the same word. A limit that both sentences have did not change.
+    """
+    sides = (before, after)
+    keys = [{mark.key for mark in marks_of(side, NUMBER_KEY)} for side in sides]
+    found: dict[PrintedMark, PrintedMark] = {}
+    for kind_of in (_counted, _counted_behind):
+        ours, theirs = (_only_ones(side, kind_of) for side in sides)
+        for kind in ours.keys() & theirs.keys():
+            one, other = ours[kind], theirs[kind]
+            if one not in found and other not in found.values() and one.key not in keys[1] and other.key not in keys[0]:
+                found[one] = other
+    return [(one.text, other.text) for one, other in sorted(found.items(), key=lambda pair: pair[0].start)]
+
+
+def _counted(side: Sequence[MarkedWord], at: int) -> tuple[str, ...]:
+    """Return how a number limits, and its unit or the word behind it; an empty one if it limits nothing."""
+    mark = side[at][1]
+    if mark is None or not mark.bound:
+        return ()
+    _, *unit = mark.key.removeprefix(mark.bound).split()
+    behind, marked = side[at + 1] if at + 1 < len(side) else ("", None)
+    return (mark.bound, *unit) if unit else (mark.bound, stem_of(behind)) if behind and marked is None else ()
+
+
+def _counted_behind(side: Sequence[MarkedWord], at: int) -> tuple[str, ...]:
+    """Return the same with the word before the number."""
+    counted = _counted(side, at)
+    return (*counted, side[at - 1][0]) if counted and at else ()
+
+
+def _only_ones(
+    side: Sequence[MarkedWord], kind_of: Callable[[Sequence[MarkedWord], int], tuple[str, ...]]
+) -> dict[tuple[str, ...], PrintedMark]:
+    """Map the kinds of limits that a sentence has once to the limit."""
+    kinds = [kind_of(side, at) for at in range(len(side))]
+    counts = Counter(kinds)
+    return {kind: mark for kind, (_, mark) in zip(kinds, side, strict=True) if mark and kind and counts[kind] == 1}
 
 
 def has_other_bounds(before: Sequence[MarkedWord], after: Sequence[MarkedWord]) -> bool:

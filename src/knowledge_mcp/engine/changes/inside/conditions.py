@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from knowledge_mcp.engine.changes.kinds import CUT, ChangeType, TextChange
 from knowledge_mcp.engine.changes.sentences import ALIKE, ALL_ALIKE, likeness
-from knowledge_mcp.engine.changes.wording import words_and_signs
+from knowledge_mcp.engine.changes.wording import stem_of, words_and_signs
 from knowledge_mcp.language.multilingual.recognition import is_function_word
 from knowledge_mcp.language.requirements.conditions import (
     ConditionKind,
@@ -85,15 +85,15 @@ def _alone(
     side: Sequence[ConditionPhrase], paired: Sequence[ConditionPhrase], own: str, other: str
 ) -> list[ConditionPhrase]:
     """List the conditions without counterpart, unless the other sentence has their words in another form."""
-    words = Counter(words_and_signs(other))
+    words = Counter(map(stem_of, words_and_signs(other)))
     found = [_trimmed(each, own, other) for each in side if each not in paired]
     return [each for each in found if _is_new(words_and_signs(each.text), words)]
 
 
 def _is_new(condition: Sequence[str], words: Counter[str]) -> bool:
-    """Return whether another sentence does not have a condition in another form, as with and without "that"."""
+    """Return whether another sentence, of which the stems are given, has not most words of a condition in any form."""
     content = [word for word in condition if not is_function_word(word)] or condition
-    missing = (Counter(content) - words).total()
+    missing = (Counter(map(stem_of, content)) - words).total()
     return len(condition) >= _FEWEST_WORDS and missing > _OWN * len(content)
 
 

@@ -23,7 +23,7 @@ from knowledge_mcp.engine.changes.marking import (
     marked_up,
     marks_of,
     number_marks,
-    only_limit,
+    other_limits,
     words_with_bounds,
 )
 from knowledge_mcp.engine.changes.replaced import is_row_of, replaced
@@ -186,10 +186,10 @@ def _between(
         was, now = (marks_of(side, FORCE_KEY) for side in (before, after))
         if not weights and len(was) == len(now) == 1 and (was[0].key, was[0].counts) != (now[0].key, now[0].counts):
             yield TextChange(ChangeType.FORCE, was[0].text, now[0].text, one, other)
-        if not weights and (texts := only_limit(before, after)) is not None:
-            yield TextChange(ChangeType.NUMBER, *texts, one, other)
-        elif is_row(one) and is_row(other):
-            yield from (TextChange(ChangeType.NUMBER, *texts, one, other) for texts in changed_figures(one, other))
+        limits = [] if weights else other_limits(before, after)
+        if not limits and is_row(one) and is_row(other):
+            limits = list(changed_figures(one, other))
+        yield from (TextChange(ChangeType.NUMBER, *texts, one, other) for texts in limits)
         requirement = ""
         if ours <= theirs or theirs <= ours:
             more = _binding(now) - _binding(was) if ours <= theirs else _binding(was) - _binding(now)
@@ -210,7 +210,12 @@ def _between(
     if is_bound and not any(each.kind is ChangeType.FORCE for each in found) and is_denied_otherwise(ours, theirs):
         yield TextChange(ChangeType.FORCE, *_parted(one, other), one, other)
     elif rest != other_rest or (not found and _redirected(one, numbers) != words_and_signs(without_note_marks(other))):
-        yield TextChange(ChangeType.WORDS, *_parted(one, other), one, other)
+        yield as_words(one, other)
+
+
+def as_words(one: str, other: str) -> TextChange:
+    """Report the words that differ between two sentences."""
+    return TextChange(ChangeType.WORDS, *_parted(one, other), one, other)
 
 
 def _binding(marks: Iterable[PrintedMark]) -> Counter[str]:
