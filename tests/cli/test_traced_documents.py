@@ -77,6 +77,30 @@ def test_sections_below_the_heading_of_a_requirement_belong_to_it(knowledge: Com
     assert linked(knowledge, str(tmp_path / "swr.md"), str(tmp_path / "sys.csv")) == {("SWR-1", "SYS-1")}
 
 
+def test_blocks_of_properties_are_requirements_and_tests_with_paths_as_names(
+    knowledge: Command, tmp_path: Path
+) -> None:
+    block = "[{}]\n====\n[%metadata]\nidentifier:: /{}\n{}====\n\n"
+    rules = ("Each pump SHALL stop at the upper level.", "Each horn SHALL sound when its pump fails.")
+    (tmp_path / "rules.adoc").write_text(
+        "== Rules\n\n"
+        + "".join(
+            block.format("requirement", f"req/core/{name}", f"part:: {rule}\n")
+            for name, rule in zip(("stop", "stop-horn"), rules, strict=True)
+        )
+    )
+    says = "target:: /req/core/{}\npurpose:: The tester SHALL see that it is met; {}.\n"
+    (tmp_path / "tests.adoc").write_text(
+        "== Tests\n\n"
+        + block.format("abstract_test", "conf/core/stop", says.format("stop", "see /req/core/stop-horn"))
+        + block.format("abstract_test", "conf/core/horn", says.format("stop-horn", "nothing else"))
+    )
+    assert linked(knowledge, str(tmp_path / "rules.adoc"), str(tmp_path / "tests.adoc")) == {
+        ("/req/core/stop", "/conf/core/stop"),
+        ("/req/core/stop-horn", "/conf/core/horn"),
+    }
+
+
 def test_a_design_or_report_is_traced_by_its_clauses_though_one_of_them_demands(
     knowledge: Command, tmp_path: Path
 ) -> None:

@@ -135,6 +135,15 @@ def test_a_line_of_properties_names_the_identifier_of_what_follows(line: str) ->
     assert statement.identifier == "REQ-5"
 
 
+@pytest.mark.parametrize(
+    ("line", "identifier"),
+    [("identifier: /req/core/stop-op", "/req/core/stop-op"), ("Tag: /stop", None), ("ID: /", None)],
+)
+def test_a_property_may_be_a_path(line: str, identifier: str | None) -> None:
+    (statement,) = _found(Part(BlockKind.PARAGRAPH, line), _text("The pump shall stop."))
+    assert statement.identifier == identifier
+
+
 def test_a_tag_behind_the_last_sentence_names_its_paragraph() -> None:
     found = _found(_text("The pump shall stop. It shall hum. [REQ-5]"), _text("It shall rest. [ISO-9000]"))
     assert [s.identifier for s in found] == ["REQ-5", "REQ-5", None]

@@ -187,7 +187,8 @@ _ID_HEADER = re.compile(
 _CARD = re.compile(r"(?:Requirement|Recommendation|Permission|Anforderung|Exigence|Requisito)\s\d{1,4}[a-z]?")
 _PROPERTY = re.compile(
     r"[-*•\s]*[*_]*(?:requirement\s+)?(?:id|identifier|req(?:uirement)?\.?\s*(?:no\.?|number|#)|tag)[*_]*\s*[:=][*_]*\s*"
-    r"[*_`\[(]{0,3}(?P<id>[A-Za-z][A-Za-z]{0,11}(?:[-_.][A-Za-z0-9]{1,16}){0,6}[-_. ]?\d[\w.()/-]{0,20}?)[*_`\])]{0,3}",
+    r"[*_`\[(]{0,3}(?P<id>[A-Za-z][A-Za-z]{0,11}(?:[-_.][A-Za-z0-9]{1,16}){0,6}[-_. ]?\d[\w.()/-]{0,20}?"
+    r"|(?:/\w[\w.-]{0,60}){2,6})[*_`\])]{0,3}",
     re.IGNORECASE,
 )
 _TAG = re.compile(r"[\[{<](?P<id>[A-Za-z]{2,12}(?:[-_.][A-Za-z0-9]{1,16}){0,5}[-_. ]?\d[\w.-]{0,12})[\]}>]\.?")

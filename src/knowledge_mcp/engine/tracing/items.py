@@ -22,6 +22,7 @@ from knowledge_mcp.language.identifiers import (
     heading_identifier,
     identifier_key,
     is_identifier,
+    stated_identifier,
 )
 from knowledge_mcp.language.requirements.matrices import related
 from knowledge_mcp.language.sentences import cell_texts, is_row
@@ -243,7 +244,7 @@ class _LinesOfDemands:
         if span.start in self._begun and span.start >= self._scope:
             self._current = None
         label = _LABEL.match(line)
-        name = label[1].rstrip(".") if label is not None else ""
+        name = stated_identifier(line) or (label[1].rstrip(".") if label is not None else "")
         if name in self._own:
             self._current = self._own[name]
             self._scope = self._begun.get(span.start, 0)
