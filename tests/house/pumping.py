@@ -39,7 +39,6 @@ BOUNDED: dict[str, tuple[int, str]] = {
     "knowledge_mcp.settings": (400, "the operator's own settings"),
     "knowledge_mcp.language.glossary.entries._POINTER": (300, "longer meanings are not looked at"),
     "knowledge_mcp.language.requirements.mentions": (200, "only the characters near a name are read"),
-    "knowledge_mcp.language.identifiers._PROPERTY": (80, "longer blocks are not looked at"),
     "knowledge_mcp.cli": (400, "the operator's own words"),
     "knowledge_mcp.evals": (400, "the operator's own files"),
     "knowledge_mcp.testing": (400, "used by tests alone"),

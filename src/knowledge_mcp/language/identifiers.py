@@ -186,7 +186,7 @@ _ID_HEADER = re.compile(
 """A head above the rows' own identifiers, and not those of other things; of these, "Test ID" and "Parent ID"."""
 _CARD = re.compile(r"(?:Requirement|Recommendation|Permission|Anforderung|Exigence|Requisito)\s\d{1,4}[a-z]?")
 _PROPERTY = re.compile(
-    r"[-*•\s]*[*_]*(?:requirement\s+)?(?:id|identifier|req(?:uirement)?\.?\s*(?:no\.?|number|#)|tag)[*_]*\s*[:=][*_]*\s*"
+    r"[-*•_\s]*(?:requirement\s+)?(?:id|identifier|req(?:uirement)?\.?\s*(?:no\.?|number|#)|tag)[*_]*\s*[:=][*_]*\s*"
     r"[*_`\[(]{0,3}(?P<id>[A-Za-z][A-Za-z]{0,11}(?:[-_.][A-Za-z0-9]{1,16}){0,6}[-_. ]?\d[\w.()/-]{0,20}?"
     r"|(?:/\w[\w.-]{0,60}){2,6})[*_`\])]{0,3}",
     re.IGNORECASE,
