@@ -168,6 +168,18 @@ def test_headings_of_one_family_name_what_stands_below_them() -> None:
     assert _found(*parts[:2])[0].identifier is None
 
 
+def test_headings_of_modules_and_their_requirements_differ_in_a_letter() -> None:
+    """In catalogues of modules, "KIT.1.A2" is the second requirement of the module "KIT.1"."""
+    parts: list[Part] = []
+    for module in ("KIT.1", "KIT.2.1", "KIT.3"):
+        parts += [Part(BlockKind.HEADING, f"{module} Kettles", 1), _text("The following shall be met.")]
+        for count in (1, 2):
+            parts += [Part(BlockKind.HEADING, f"{module}.A{count} Lids (B) [Cook]", 2), _text("A lid shall be closed.")]
+    names = [each.identifier for each in _found(*parts)]
+    assert names[:4] == ["KIT.1", "KIT.1.A1", "KIT.1.A2", "KIT.2.1"]
+    assert names[4:6] == ["KIT.2.1.A1", "KIT.2.1.A2"]
+
+
 def test_headings_above_numbered_clauses_name_no_requirement() -> None:
     parts: list[Part] = []
     for number in range(101, 104):
