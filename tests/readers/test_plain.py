@@ -140,6 +140,76 @@ def test_a_standard_in_plain_text_has_its_title_sections_and_pages(text: str) ->
         assert running not in document.text
 
 
+FLAT = """
+Table of Contents
+
+   1.  Introduction
+     1.1.  Frames
+   2.  Example
+   3.  Servers
+     3.1.  Front
+     3.2.  The Rules of Frames That Are Sent Between Servers by Way of a
+           Third Server
+   4.  Security
+
+1.  Introduction
+
+   The protocol carries readings between hosts that have the means for
+   transfer on both ends, and it is of no use to others.
+
+1.1.  Frames
+
+   A frame is a unit of transfer that has a header and a body, and that
+   both ends know:
+
+                Figure 1: A Frame
+
+     a1                b2
+
+            c3                    d4
+
+2.  Example
+
+   kind=4, \\
+
+      length=7, \\
+
+            Figure 2: Fields
+
+3.  Servers
+
+   A server is in two parts.
+
+3.1.  Front
+
+   The front of a server MUST close the connection when it receives a
+   frame that is longer than it says.
+
+3.2.  The Rules of Frames That Are Sent Between Servers by Way of a
+      Third Server
+
+   A third server sends on what it receives, and nothing else, between
+   two others.
+
+4.  Security
+
+   None.
+"""
+
+
+def test_a_flat_standard_has_each_of_its_clauses_once_with_its_whole_title() -> None:
+    """Its contents name no pages, its figures have scattered words, and a title has two rows."""
+    assert [(each.number, each.title, each.level) for each in read(FLAT).sections if each.number] == [
+        ("1", "Introduction", 1),
+        ("1.1", "Frames", 2),
+        ("2", "Example", 1),
+        ("3", "Servers", 1),
+        ("3.1", "Front", 2),
+        ("3.2", "The Rules of Frames That Are Sent Between Servers by Way of a Third Server", 2),
+        ("4", "Security", 1),
+    ]
+
+
 def test_the_words_of_a_standard_are_those_of_the_file_with_their_lines() -> None:
     found = blocks_of(read(RFC))
     lines = RFC.split("\n")

@@ -110,6 +110,7 @@ def lay_out(sheets: Sequence[TextPage]) -> list[PageLayout]:
             row.group = position
         _take_tables(sheet, group)
         _mark_code(group)
+    _mark_contents([group for _, group in groups])
     _mark_underlined(sheets)
     _mark_outstanding(groups)
     _mark_series(groups)
@@ -187,6 +188,16 @@ def _mark_code(group: Sequence[TextRow]) -> None:
         _set_code(group)
 
 
+def _mark_contents(groups: Sequence[Sequence[TextRow]]) -> None:
+    """Mark a list of contents without page numbers: most of its rows are again the first row of another group."""
+    firsts = {" ".join(group[0].text.split()) for group in groups}
+    for group in groups:
+        rows = [" ".join(row.text.split()) for row in group[1:]]
+        again = sum(words in firsts and split_clause_number(words).number is not None for words in rows)
+        if again >= _CLAUSES and 2 * again > len(rows):
+            _set_code(group)
+
+
 def _set_code(group: Sequence[TextRow]) -> None:
     for row in group:
         row.code = True
@@ -233,18 +244,33 @@ def _mark_outstanding(groups: Sequence[tuple[TextPage, list[TextRow]]]) -> None:
     usual = gaps.most_common(1)[0][0] if gaps else 1
     for at, (sheet, group) in enumerate(groups):
         row, words = group[0], group[0].text.strip()
+        if not row.code and row.indent < body and _hangs(group):
+            for each in group:
+                each.bold = True
         if row.code or len(words) > _MOST_HEADING * width or words.endswith(_OPEN_END):
             continue
         letters = [sign for sign in words if sign.isalpha()]
         capitals = len(letters) > 2 and all(map(str.isupper, letters))
         if len(group) > 1:
-            row.bold = capitals and row.indent < min(other.indent for other in group[1:])
+            row.bold = row.bold or (capitals and row.indent < min(other.indent for other in group[1:]))
             continue
         before = groups[at - 1] if at and groups[at - 1][0] is sheet else None
         gap = row.place - before[1][-1].place - 1 if before else 0
         named = capitals and len(letters) >= _NAME and words[0].isalnum()
         apart = row.indent < body or (row.indent == body and (named or gap > usual))
         row.bold = row.bold or (apart and any(map(str.isalpha, words)))
+
+
+def _hangs(group: Sequence[TextRow]) -> bool:
+    """Return whether a group is a numbered title of several rows, with the later ones below its first word."""
+    numbered = split_clause_number(group[0].text)
+    start = len(group[0].text) - len(numbered.title)
+    return (
+        numbered.number is not None
+        and 1 < len(group) <= _TITLE_ROWS
+        and all(row.indent == start for row in group[1:])
+        and not group[-1].text.endswith(_OPEN_END)
+    )
 
 
 def _mark_series(groups: Sequence[tuple[TextPage, list[TextRow]]]) -> None:

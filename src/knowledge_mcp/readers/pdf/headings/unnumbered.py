@@ -168,18 +168,19 @@ def labels_of(found: Sequence[HeadingCandidate]) -> set[int]:
     """Find the labels of maps, charts and drawings: short lines scattered over the page, among others of their kind.
 
     The others must be near in the text and not figures, so that a table elsewhere on the page makes no labels. A line
-    with the same left edge as sentences near it is a title.
+    with the same left edge as sentences near it is a title, and so is one at the left edge of its page's text.
     """
     labels: set[int] = set()
     for _, members in itertools.groupby(found, key=lambda each: each.page):
         every = list(members)
+        left = min(each.lines[0].x0 for each in every)
         is_short = [each.text.count(" ") < _STRAY_WORDS for each in every]
         is_stray = [
             short and not is_figures(each.text) and not _is_centred(each)
             for short, each in zip(is_short, every, strict=True)
         ]
         for place, each in enumerate(every):
-            if not is_short[place]:
+            if not is_short[place] or each.lines[0].x0 <= left:
                 continue
             near = range(max(0, place - _AROUND), min(len(every), place + _AROUND + 1))
             beside = [other for other in near if abs(every[other].lines[0].x0 - each.lines[0].x0) > _BESIDE]
