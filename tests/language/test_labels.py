@@ -233,3 +233,16 @@ def test_the_number_of_a_clause_of_an_annex_names_no_requirement() -> None:
         heading_identifier(label) for label in ("D-1.7.2 Plaster", "A-9.8.8.3.(1) Height", "AC-2 USERS", "R-1.2 Log")
     ]
     assert named == [None, None, "AC-2", "R-1.2"]
+
+
+def test_a_labelled_row_without_a_word_of_force_is_whole_and_is_its_text() -> None:
+    rows = [f"| LID-{number} | Lids of the kettle | a. Shut it; b. Lock it. See why. |" for number in (1, 2, 3, 4)]
+    rows += [f"| LID-{number} | Lids | Steam shall be let out. |" for number in (5, 6, 7, 8)]
+    table = "\n".join(
+        ["| Control ID | Name of it in all of the kitchens | Control Text |", "| --- | --- | --- |", *rows]
+    )
+    found = _found(Part(BlockKind.TABLE, table))
+    assert [(each.identifier, each.text) for each in found][3:5] == [
+        ("LID-4", "a. Shut it; b. Lock it. See why."),
+        ("LID-5", "Steam shall be let out."),
+    ]

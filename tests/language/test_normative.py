@@ -80,6 +80,16 @@ def test_paragraphs_that_call_themselves_note_or_example_state_nothing() -> None
     assert len(_found(_text("The frame shall be grey. NOTE: it must be light. For example, it must float."))) == 1
 
 
+def test_capitals_in_a_note_or_example_are_written_on_purpose() -> None:
+    declared = _text('The key words "MUST" and "MAY" are to be interpreted as described in BCP 14.')
+    words = "For example, a small pump may hum. A pump MUST rest. For instance, it MUST stop. Note: it MAY hum."
+    assert [each.text for each in _found(declared, _text(words))] == [
+        "A pump MUST rest.",
+        "For instance, it MUST stop.",
+        "Note: it MAY hum.",
+    ]
+
+
 def test_list_items_inherit_the_force_and_the_words_of_their_lead_in() -> None:
     found = _found(
         _heading("Supply", "4"),

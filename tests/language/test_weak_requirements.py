@@ -165,11 +165,16 @@ def test_rows_with_an_identifier_or_a_story_are_taken_by_their_columns() -> None
     [
         ("# | Description | Level", "Verify that", 3),
         ("Nr. | Beschreibung | Stufe", "Prüfen Sie, dass", 3),
+        ("Control Identifier | Control Text | Level", "It is known that", 3),
+        ("ID | Requirement | Level", "It is known that", 3),
+        ("Test ID | Requirement | Level", "It is known that", 0),
         ("ID | Description | Expected result", "Verify that", 0),
         ("# | Description | Level", "It is known that", 0),
     ],
 )
-def test_rows_that_say_what_to_verify_are_requirements_below_any_heading(head: str, opening: str, counted: int) -> None:
+def test_rows_of_catalogues_and_of_what_to_verify_are_requirements_below_any_heading(
+    head: str, opening: str, counted: int
+) -> None:
     rows = "".join(f"| 1.{number} | {opening} pump {number} can stop. | 2 |\n" for number in (1, 2, 3))
     table = f"| {head} |\n| --- | --- | --- |\n{rows}| 1.4 | Withdrawn, see number three. | 2 |"
     found = _found(_heading("Pumps of the yard", number="1"), Part(BlockKind.TABLE, table))

@@ -31,7 +31,7 @@ from knowledge_mcp.language.identifiers import (
 )
 from knowledge_mcp.language.multilingual.force import NOTES
 from knowledge_mcp.language.openings import commentary_label
-from knowledge_mcp.language.requirements.weak import with_weak
+from knowledge_mcp.language.requirements.weak import states_rules, with_weak
 from knowledge_mcp.language.sentences import LEADS, row_cells, sentence_spans
 from knowledge_mcp.model.chunk import Modality, Statement
 from knowledge_mcp.model.document import Block, BlockKind, Document, Section, Span
@@ -80,8 +80,8 @@ def find_statements(
     """List all statements of a document in order.
 
     Not searched are notes, examples, quotations, code, captions, footnotes and informative parts, and headings that are
-    not sentences. Forewords, unnumbered introductions and definitions are searched only if capitals carry force,
-    because those are written on purpose.
+    not sentences. Forewords, unnumbered introductions, definitions and paragraphs that begin with "For example" or
+    "Note:" are searched only if capitals carry force, because those are written on purpose.
 
     - A list item without its own force inherits that of its lead-in, with the words of the items above it. One that
       continues the lead-in's sentence (lower-case first letter) has the stronger of both. Items after "such as:"
@@ -180,6 +180,8 @@ class _Finder:
             return True
         if self.facts.role(block.section) in {SectionRole.EXAMPLE, SectionRole.REFERENCES}:
             return True
+        if self.convention.capitals:
+            return False
         return _NOTE_LIKE.match(self.text, block.span.start, block.span.end) is not None
 
     def _is_exempt(self, span: Span) -> bool:
@@ -214,7 +216,7 @@ class _Finder:
         inherited_last = False
         for position, span in enumerate(check_each(sentences)):
             words = span.of(self.text)
-            aside = _ASIDE.match(words)
+            aside = None if self.convention.capitals else _ASIDE.match(words)
             if aside is not None:
                 last = None
                 if aside.group("note"):
@@ -308,7 +310,8 @@ class _Finder:
                     self._add(span, force.modality, force.negated, block.section, own_id, None)
         if label is not None:
             if not found and label not in self._seen and self.labels.knows(label):
-                self._take_labelled(block, own, label)
+                stating = [cell for name, cell in zip(header, cells, strict=False) if states_rules(name)]
+                self._take_labelled(block, stating or own, label)
             self._seen.add(label)
 
     def _take_labelled(self, block: Block, cells: Sequence[Span], label: str) -> None:
@@ -317,7 +320,7 @@ class _Finder:
         spans = sentence_spans(self.text, longest.start, own_end(self.text, longest.start, longest.end))
         words = spans[0].of(self.text) if spans else ""
         if len(words.split()) >= 3 and not is_void(words, label if label in words else ""):
-            self._add(spans[0], Modality.REQUIREMENT, False, block.section, label, None)
+            self._add(Span(spans[0].start, spans[-1].end), Modality.REQUIREMENT, False, block.section, label, None)
 
     def _add(
         self,

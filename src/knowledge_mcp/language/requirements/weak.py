@@ -93,6 +93,12 @@ _TEXT_HEAD = re.compile(
     r"|specification|beschreibung|anforderung|exigence|descripción|requisito|descrizione)\b.{0,20}",
     re.IGNORECASE,
 )
+_NAMES_RULE = re.compile(r"(?:(?:requirement|req\.?|control)\s)?(?:ids?|identifier|number|no\.?|#)", re.IGNORECASE)
+_STATES_RULE = re.compile(
+    r"(?:.{0,30}\s)?(?:requirements?(?:\s(?:text|statement|description))?|controls?\s(?:text|statement|description))",
+    re.I,
+)
+"""The headers of a catalogue, whose rows are requirements under any heading: "Control Identifier", "Control Text"."""
 _RESULT_WORDS = frozenset("expected result results pass passed precondition tester".split())
 """Words in the headers of test cases, which verify requirements and are none."""
 _FEWEST_CHECKS, _SHARE_OF_CHECKS = 3, 0.75
@@ -108,11 +114,11 @@ def with_weak(
     """Add the weak requirements: text below a heading that announces requirements.
 
     Numbered items and paragraphs, steps of use cases, user stories, and table rows with identifiers are added, and
-    anywhere the rows with identifiers of a table whose rows say what to verify ("Verify that …"), each
-    with its whole text, the items below it, and its number as identifier. Text with a word of force keeps its force;
-    "can" alone does not count there. An item whose first sentence has no force but a later one has is one requirement
-    with both. If most of the text below such a heading has words of force, its other items are not requirements, unless
-    they are stories or have identifiers.
+    anywhere the rows with identifiers of a table whose headers are those of a catalogue ("Control Identifier",
+    "Control Text") or whose rows say what to verify ("Verify that …"), each with its whole text, the items below it,
+    and its number as identifier. Text with a word of force keeps its force; "can" alone does not count there. An item
+    whose first sentence has no force but a later one has is one requirement with both. If most of the text below such a
+    heading has words of force, its other items are not requirements, unless they are stories or have identifiers.
 
     Args:
         document: the document as read.
@@ -297,7 +303,8 @@ class _Weak:
 
         Args:
             block: the table.
-            verifying: whether only rows count that say what to verify, if most rows do.
+            verifying: whether only rows count that say what to verify, if most rows do; not in a catalogue, by its
+                headers.
         """
         start = block.span.start
         lines = block.span.of(self.text).split("\n")
@@ -309,6 +316,7 @@ class _Weak:
             own is None or text_column is None or not _RESULT_WORDS.isdisjoint(" ".join(heads).lower().split())
         ):
             return
+        verifying = verifying and not self._is_catalogue(block, heads[own or 0], heads[text_column or 0])
         fewest = 1 + max(own or 0, text_column or 0, *stories)
         stated: list[tuple[Span, str, Span]] = []
         for number, line in enumerate(check_each(lines)):
@@ -339,6 +347,11 @@ class _Weak:
                     del self.kept[each]
                 self._add(span, block.section, identifier)
 
+    def _is_catalogue(self, block: Block, name: str, text: str) -> bool:
+        title = "" if block.section is None else self.document.sections[block.section].title
+        named = _NAMES_RULE.fullmatch(name) is not None and states_rules(text)
+        return named and _place_of(title) is not _Place.CLOSED
+
     def _within(self, span: Span) -> list[Span]:
         """List the statements that start in a span."""
         first, last = (
@@ -360,6 +373,11 @@ class _Weak:
             identifier=identifier,
             weak=True,
         )
+
+
+def states_rules(header: str) -> bool:
+    """Return whether a column has the text of the rows' requirements or controls: "Requirement", "Control Text"."""
+    return _STATES_RULE.fullmatch(_plain(header)) is not None
 
 
 def _place_of(title: str) -> _Place | None:
