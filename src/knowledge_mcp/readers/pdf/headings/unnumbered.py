@@ -168,7 +168,7 @@ def labels_of(found: Sequence[HeadingCandidate]) -> set[int]:
     """Find the labels of maps, charts and drawings: short lines scattered over the page, among others of their kind.
 
     The others must be near in the text and not figures, so that a table elsewhere on the page makes no labels. A line
-    with the same left edge as sentences near it is a title, and so is one at the left edge of its page's text.
+    with the same left edge as sentences near it is a title, and so is a numbered one at the left edge of its page.
     """
     labels: set[int] = set()
     for _, members in itertools.groupby(found, key=lambda each: each.page):
@@ -180,7 +180,7 @@ def labels_of(found: Sequence[HeadingCandidate]) -> set[int]:
             for short, each in zip(is_short, every, strict=True)
         ]
         for place, each in enumerate(every):
-            if not is_short[place] or each.lines[0].x0 <= left:
+            if not is_short[place] or (each.key and each.lines[0].x0 <= left):
                 continue
             near = range(max(0, place - _AROUND), min(len(every), place + _AROUND + 1))
             beside = [other for other in near if abs(every[other].lines[0].x0 - each.lines[0].x0) > _BESIDE]
