@@ -242,7 +242,8 @@ def test_a_migration_shows_a_bar_on_a_terminal_and_can_be_interrupted(kb: Store,
             seen += data
         process.communicate(timeout=60)
     os.close(own)
-    assert process.returncode == 130
+    assert process.returncode in {130, -signal.SIGINT}  # interrupted in an import: a shell calls both 130
+    assert b"Interrupted." in seen
     assert b"Run the same command again to continue" in seen
 
 

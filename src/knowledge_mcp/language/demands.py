@@ -74,7 +74,7 @@ def force_words(sentence: str, convention: Convention) -> list[PrintedMark]:
             return inside
     found: list[PrintedMark] = []
     for match in (_CAPITAL_FORCE if convention.capitals else _FORCE).finditer(sentence):
-        if sentence[match.end() : match.end() + 1] in _QUOTES and sentence[match.start() - 1] in _QUOTES:
+        if _QUOTES.issuperset((sentence[match.start() - 1 : match.start()], sentence[match.end() : match.end() + 1])):
             continue
         parts = match.groupdict()
         word = " ".join((parts["word"] or parts["state"]).lower().split())
