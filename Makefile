@@ -9,9 +9,9 @@ PYTHON ?= python3
 VENV   ?= .venv
 LOCK   ?= requirements.lock
 PYTEST_ARGS ?=
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() or 1, 4) + 1)')
-# One more than there are cores: a third of the time a test waits for a process that it has started. At most five,
-# because a container may see more cores than it gets.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(os.cpu_count() or 1, 4) + 2)')
+# Two more than there are cores, because tests wait for processes that they have started. At most six, because a
+# container may see more cores than it gets.
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
