@@ -42,6 +42,7 @@ from knowledge_mcp.ranking.fusion import fuse
 from knowledge_mcp.readers.requirements.reader import RequirementReader
 from knowledge_mcp.sources.files import FileSource
 from knowledge_mcp.stores.memory import MemoryStore
+from knowledge_mcp.support.workers import MadeOnce
 from knowledge_mcp.surfaces.interchange import as_needs, as_reqif
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from knowledge_mcp.wiring import build_readers
@@ -173,7 +174,7 @@ def stored(project: Project, items: Sequence[RequirementItem]) -> list[str]:
         store=MemoryStore(analyser), collection="kb", embedder=HashingEmbedder(), analyser=analyser,
         fuse=fuse, hybrid=True, slice=64,
     )  # fmt: skip
-    knowledge = LocalKnowledge(base, lambda: pipeline)
+    knowledge = LocalKnowledge(base, MadeOnce(lambda: pipeline))
     try:
         with tempfile.TemporaryDirectory() as folder:
             for path in project.files:

@@ -21,6 +21,7 @@ from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.ports import Chunker
 from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.sources.files import FileSource
+from knowledge_mcp.support.workers import MadeOnce
 from tests.engine.world import World
 from tests.fakes.documents import Part, PieceMeasure, build_document
 from tests.readers.in_process import InProcessSandbox
@@ -131,7 +132,7 @@ def test_a_document_of_an_earlier_version_gets_its_boxes_without_being_embedded_
 
     def ingest(reader: PdfReader) -> tuple[int, int]:
         pipeline = Pipeline({"application/pdf": reader}, ClauseChunker(), DocumentClassifier())
-        knowledge = LocalKnowledge(world.base, lambda: pipeline)
+        knowledge = LocalKnowledge(world.base, MadeOnce(lambda: pipeline))
         (done,) = knowledge.ingest(FileSource(tmp_path), IngestOptions()).documents
         return done.embedded, done.reused
 

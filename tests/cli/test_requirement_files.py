@@ -32,6 +32,7 @@ from knowledge_mcp.registry import READERS
 from knowledge_mcp.settings import Settings
 from knowledge_mcp.sources.files import FileSource, LabelledSource
 from knowledge_mcp.stores.memory import MemoryStore
+from knowledge_mcp.support.workers import MadeOnce
 from knowledge_mcp.surfaces.interchange import BookSheet, workbook
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.cli.conftest import Command
@@ -66,7 +67,7 @@ def shelf(monkeypatch: pytest.MonkeyPatch) -> _Shelf:
         store=MemoryStore(EnglishAnalyser()), collection="kb", embedder=HashingEmbedder(), analyser=EnglishAnalyser(),
         fuse=fuse, hybrid=True, slice=64,
     )  # fmt: skip
-    found = _Shelf(base, lambda: Pipeline(readers, ClauseChunker(), DocumentClassifier()))
+    found = _Shelf(base, MadeOnce(lambda: Pipeline(readers, ClauseChunker(), DocumentClassifier())))
 
     def build(_settings: Settings, **_: object) -> _Shelf:
         return found

@@ -20,6 +20,7 @@ from knowledge_mcp.model.errors import AuthError, ConfigError, ConnectionFailedE
 from knowledge_mcp.model.evidence import QuoteQuery, ReadQuery
 from knowledge_mcp.model.query import RequirementQuery, SearchQuery
 from knowledge_mcp.stores.memory import MemoryHandle, MemoryStore
+from knowledge_mcp.support.workers import MadeOnce
 from tests.engine.world import World
 
 
@@ -129,13 +130,13 @@ def test_nothing_in_the_fallback_is_an_error_and_not_an_empty_answer(
 ) -> None:
     base = replace(World(tmp_path).base, degraded="qdrant does not answer; memory is used instead.")
     with pytest.raises(ConnectionFailedError, match="qdrant does not answer"):
-        ask(LocalKnowledge(base, lambda: cast("Pipeline", None)))
+        ask(LocalKnowledge(base, MadeOnce(lambda: cast("Pipeline", None))))
 
 
 def test_what_the_fallback_has_is_answered_with_the_reason(tmp_path: Path) -> None:
     world = World(tmp_path).holding({"a.md": "# Terms\n\n**pump**: machine that moves a fluid\n"})
     base = replace(world.base, degraded="qdrant does not answer; memory is used instead.")
-    found = LocalKnowledge(base, lambda: cast("Pipeline", None)).lookup("pump")
+    found = LocalKnowledge(base, MadeOnce(lambda: cast("Pipeline", None))).lookup("pump")
     assert found.definitions
     assert found.degraded == (base.degraded,)
 

@@ -32,6 +32,7 @@ from knowledge_mcp.model.errors import (
 from knowledge_mcp.model.ingest import IngestEventKind, IngestOptions, IngestReport
 from knowledge_mcp.readers.markdown.reader import MarkdownReader
 from knowledge_mcp.sources.files import FileSource
+from knowledge_mcp.support.workers import MadeOnce
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.engine.publishing import PublishingStore
 from tests.engine.world import World
@@ -212,6 +213,8 @@ def test_what_a_newer_release_has_read_is_not_read_again_by_an_older_one(
     )
     with monkeypatch.context() as other:
         other.setattr(plan, "STRUCTURE_VERSION", "of another release")
-        LocalKnowledge(world.base, lambda: pipeline).ingest(FileSource(tmp_path, patterns=("*.md",)), IngestOptions())
+        LocalKnowledge(world.base, MadeOnce(lambda: pipeline)).ingest(
+            FileSource(tmp_path, patterns=("*.md",)), IngestOptions()
+        )
     assert [each.unchanged for each in world.ingest().documents] == [not again]
     assert [each.unchanged for each in world.ingest(IngestOptions(force=True)).documents] == [False]

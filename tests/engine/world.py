@@ -19,6 +19,7 @@ from knowledge_mcp.ranking.fusion import fuse
 from knowledge_mcp.readers.markdown.reader import MarkdownReader
 from knowledge_mcp.sources.files import FileSource
 from knowledge_mcp.stores.memory import MemoryStore
+from knowledge_mcp.support.workers import MadeOnce
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.readers.in_process import HERE
 
@@ -95,7 +96,10 @@ class World:
         )
         pipeline = Pipeline({"text/markdown": MarkdownReader(sandbox=HERE)}, ClauseChunker(), DocumentClassifier())
         self.knowledge = LocalKnowledge(
-            self.base, lambda: pipeline, health_threshold_ms=self.health_threshold_ms, repositories=self.repositories
+            self.base,
+            MadeOnce(lambda: pipeline),
+            health_threshold_ms=self.health_threshold_ms,
+            repositories=self.repositories,
         )
 
     def write(self, name: str, text: str) -> Path:

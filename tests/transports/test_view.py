@@ -15,6 +15,7 @@ from knowledge_mcp import registry
 from knowledge_mcp.model.errors import ErrorCode
 from knowledge_mcp.model.ingest import IngestOptions
 from knowledge_mcp.ports import Knowledge, MarkedPages
+from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.settings import load_settings
 from knowledge_mcp.sources.files import FileSource
 from knowledge_mcp.testing.embedders import HashingEmbedder
@@ -33,14 +34,19 @@ def embedder(_: object) -> HashingEmbedder:
     return HashingEmbedder()
 
 
+def opened(folder: Path) -> Knowledge:
+    """Return what the product makes of a folder of data."""
+    environ = {"DATA_PATH": str(folder / "data"), "EMBEDDING_PROVIDER": "local"}
+    return build_knowledge(load_settings(environ=environ, folder=folder), roots=(folder,))
+
+
 @pytest.fixture
 def knowledge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Knowledge:
     """Return a knowledge base, put together as the product does it, with one PDF in it."""
     monkeypatch.setitem(registry.EMBEDDERS, "local", f"{__name__}:embedder")
     (tmp_path / "files").mkdir()
     (tmp_path / "files" / "standard.pdf").write_bytes(standard(bookmarks=True))
-    environ = {"DATA_PATH": str(tmp_path / "data"), "EMBEDDING_PROVIDER": "local"}
-    made = build_knowledge(load_settings(environ=environ, folder=tmp_path), roots=(tmp_path,))
+    made = opened(tmp_path)
     report = made.ingest(FileSource(tmp_path / "files", patterns=("*.pdf",)), IngestOptions())
     assert len(report.documents) == 1
     return made
@@ -70,6 +76,22 @@ async def test_the_page_of_a_passage_comes_as_a_picture_with_the_passage_marked(
     assert bare.startswith(PNG)
     assert picture != bare
     assert pictures(await answered(knowledge, chunk_id=passage.id)) == []
+
+
+def test_a_reader_that_only_drew_a_page_is_closed_with_its_knowledge_base(
+    knowledge: Knowledge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = knowledge.documents()[0].id
+    other, closed = opened(tmp_path), list[PdfReader]()
+
+    def close(reader: PdfReader) -> None:
+        closed.append(reader)
+
+    monkeypatch.setattr(PdfReader, "close", close)
+    assert isinstance(other, MarkedPages)
+    assert other.marked_page(document, 1, (), "").startswith(PNG)
+    other.close()
+    assert len(closed) == 1
 
 
 async def test_a_page_that_is_not_drawn_says_why_instead_of_being_left_out(

@@ -69,7 +69,7 @@ class LocalKnowledge:
 
     Args:
         base: the collection.
-        pipeline: makes what reads and splits documents, with the first ingest.
+        pipeline: reads and splits documents; made with the first ingest, and closed with this.
         health_threshold_ms: latency at which a working dependency counts as degraded.
         sources: lists the collection's registered sources, with their states.
         repositories: prefix of the collection names of indexed repositories; empty for none.
@@ -80,7 +80,7 @@ class LocalKnowledge:
     def __init__(
         self,
         base: Base,
-        pipeline: Callable[[], Pipeline],
+        pipeline: MadeOnce[Pipeline],
         *,
         health_threshold_ms: int = 500,
         sources: Callable[[], Sequence[SourceStatus]] = tuple,
@@ -93,7 +93,7 @@ class LocalKnowledge:
         self._repositories = repositories
         self._base = base
         self._sources = sources
-        self._pipeline = MadeOnce(pipeline)
+        self._pipeline = pipeline
         self._health_threshold_ms = health_threshold_ms
         self._probe = health.EmbeddingProbe(base)
         self.rights = FULL_RIGHTS

@@ -70,15 +70,15 @@ def pair_sentences(before: Sequence[str], after: Sequence[str], weights: Weights
     here = {name: one for one, name in names.items() if one in bags}
     kept = here.keys() & there.keys()
 
-    def may_join(one: int, other: int) -> bool:
+    def may_join(one: int, other: int, share: float) -> bool:
         name, its = names.get(one), others_names.get(other)
-        if name == its or not kept & {name, its}:
+        named = kept & {name, its}
+        if name == its or not named:
             return True
-        if not all(each is not None and any(map(str.isdigit, each)) for each in (name, its)):
+        if not all(each is not None and any(map(str.isdigit, each)) for each in (name, its)) or share < SAME:
             return False
-        named = [likeness(bags[here[each]], others[there[each]], weights) for each in kept & {name, its}]
-        share = likeness(bags[one], others[other], weights)
-        return share >= SAME and share > max(named) and _says_sentence(before[one]) and _says_sentence(after[other])
+        is_nearest = all(share > likeness(bags[here[each]], others[there[each]], weights) for each in named)
+        return is_nearest and bool(_sentence_of_row(before[one]) and _sentence_of_row(after[other]))
 
     joined = _joined(bags, others, weights, may_join)
     for more in (_named_alike, _of_same_values, _containing, _beginning_alike):
@@ -106,8 +106,10 @@ def pair_sentences(before: Sequence[str], after: Sequence[str], weights: Weights
         yield (), (other,)
 
 
-def _says_sentence(text: str) -> bool:
-    return own_text(text).count(" ") >= _SENTENCE_BLANKS
+def _sentence_of_row(text: str) -> str:
+    """Return the sentence that a row says, or a long text itself; empty where there are only names."""
+    own = own_text(text)
+    return own if own.count(" ") >= _SENTENCE_BLANKS else ""
 
 
 def _bag_of(text: str) -> Counter[str]:
@@ -115,7 +117,7 @@ def _bag_of(text: str) -> Counter[str]:
 
     Of a row that says a sentence, only that one counts: the columns about it may be others.
     """
-    text = own_text(text) if _says_sentence(text) else text
+    text = _sentence_of_row(text) or text
     for mark in reversed(number_marks(text)[0]):
         if mark.bound:
             text = f"{text[: mark.start]} {mark.bound} {mark.text} {mark.unit} {text[mark.end :]}"
@@ -159,7 +161,7 @@ def _joined(
     bags: Mapping[int, Counter[str]],
     others: Mapping[int, Counter[str]],
     weights: Weights,
-    may_join: Callable[[int, int], bool],
+    may_join: Callable[[int, int, float], bool],
 ) -> dict[int, int]:
     """Join sentences that have at least half of their words in common, the most similar first."""
     postings: dict[str, list[int]] = {}
@@ -176,7 +178,7 @@ def _joined(
         scored += [
             (-share, abs(one - other), one, other)
             for other in near
-            if (share := likeness(bag, others[other], weights)) >= ALIKE and may_join(one, other)
+            if (share := likeness(bag, others[other], weights)) >= ALIKE and may_join(one, other, share)
         ]
     joined: dict[int, int] = {}
     taken: set[int] = set()

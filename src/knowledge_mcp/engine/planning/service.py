@@ -50,6 +50,7 @@ from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptio
 from knowledge_mcp.model.source import MEDIA_TYPES, SourceItem, advice_on_kind
 from knowledge_mcp.support.files import is_gone, path_of_text, path_text
 from knowledge_mcp.support.locks import hold_lock
+from knowledge_mcp.support.workers import MadeOnce
 
 _logger = logging.getLogger(__name__)
 
@@ -93,7 +94,7 @@ class PlanningService(LocalKnowledge):
         patience: float = 10.0,
         health_threshold_ms: int = 500,
     ) -> None:
-        super().__init__(base, lambda: pipeline, health_threshold_ms=health_threshold_ms)
+        super().__init__(base, MadeOnce(lambda: pipeline), health_threshold_ms=health_threshold_ms)
         self._locks = folder / "locks"
         self._roots = roots
         self._patience = patience
