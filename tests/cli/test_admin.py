@@ -14,6 +14,7 @@ import pytest
 from typer.main import get_command
 
 from knowledge_mcp.cli.knowledge.main import app
+from knowledge_mcp.cli.shared.output import print_table
 from knowledge_mcp.model.errors import ConnectionFailedError, SpaceMismatchError
 from knowledge_mcp.model.query import LookupAnswer, SearchAnswer, SearchQuery
 from tests.cli.conftest import Command
@@ -157,6 +158,13 @@ def test_a_narrow_terminal_breaks_no_word_of_the_list_of_documents(tmp_path: Pat
         shown = run("knowledge", "documents", "list", cwd=tmp_path, COLUMNS=columns).out
         for whole in ("example-standard", "Example Standard", "Engineering", "Chunks", "Ingested", "2026-0", "ready"):
             assert whole in shown
+
+
+def test_one_long_id_leaves_the_other_columns_their_width(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(("Id", "Title"), [("x" * 200, "Pumps"), ("wells", "Wells")], unbroken={"Id"})
+    shown = capsys.readouterr().out
+    assert "│ wells " in shown
+    assert "│ Pumps " in shown
 
 
 def test_an_unknown_document_is_reported_with_what_to_do(knowledge: Command, fake: FakeKnowledge) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,6 +11,7 @@ from typer.testing import CliRunner
 
 from knowledge_mcp.cli.shared.options import with_groups
 from tests.cli.conftest import Command
+from tests.cli.running import run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,3 +60,9 @@ def test_an_unknown_command_names_the_programs_that_ingest_and_serve(knowledge: 
     assert done.code == 2
     assert "No such command 'ingest'" in done.err
     assert "`knowledge-ingest` ingests documents" in done.err
+
+
+def test_an_argument_that_is_not_unicode_is_named(tmp_path: Path) -> None:
+    done = run("knowledge", "sync", "pump\udcff", cwd=tmp_path)
+    assert done.code != 0
+    assert "Error: An argument is not valid Unicode text: pump\\udcff" in done.err

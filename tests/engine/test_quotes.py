@@ -326,6 +326,9 @@ def test_a_passage_has_the_pages_and_lines_of_its_own_chunks_only(world: World) 
     paged = passage(records, "pumps", text, Span(30, 70), chunks, DocumentStructure((), pages))
     assert (paged.locator.page_numbers, paged.locator.page_labels) == ((2, 3), ("ii", "1"))
     assert paged.citation.endswith("pp. ii-1 (pages 2-3 of the file) [pumps.md]")
+    covered = (PageCoverage(1, "", Span(0, 60), "text_layer", 1), *pages[2:])
+    cover = passage(records, "pumps", text, Span(30, 50), chunks, DocumentStructure((), covered))
+    assert cover.citation.endswith(", page 1 of the file [pumps.md]")
     mixed = (
         PageCoverage(1, "i", Span(0, 60), "text_layer", 1, runs=(Span(0, 20), Span(40, 60))),
         PageCoverage(2, "ii", Span(20, len(text)), "text_layer", 1, runs=(Span(20, 40), Span(60, len(text)))),

@@ -285,6 +285,8 @@ def test_half_a_surrogate_pair_is_refused_and_nothing_is_kept(tmp_path: Path) ->
     with pytest.raises(KnowledgeError, match="surrogate"):
         put(store, "d", ["good words", SamplePassage("x", id="bad \ud800")])
     assert store.open("c").verify() == store.open("c").documents() == []
+    with pytest.raises(KnowledgeError, match="surrogate"):
+        store.open("c").documents(["asked for \ud800"])
     store.close()
 
 

@@ -132,7 +132,8 @@ class Chunk:
         clause_number: its clause, never truncated, None if there is none.
         parent_chunk_id: id of the chunk at the start of the enclosing section, None at the top.
         chunk_type, normative: what it is.
-        page_numbers: physical pages from 1; page_labels: the printed ones, same length.
+        page_numbers: physical pages from 1; page_labels: the printed ones, same length, empty for a page
+            without one.
         lines: first and last source line from 1, None if the format has none.
         references: cross-references in it, in normal form, in order, unique.
         links: the same cross-references with kind and location.

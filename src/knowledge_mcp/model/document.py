@@ -172,7 +172,8 @@ class Page:
 
     Attributes:
         number: physical page, counted from 1.
-        label: the page's printed label ("iv", "12"); `str(number)` if none is known.
+        label: the page's printed label ("iv", "12"); `str(number)` if none is known of any page, empty if other pages
+            have one.
         span: its text in the canonical text; empty if nothing was read.
         method: `text_layer`, `ocr`, `blank` if there is nothing to read, `none` if there is something but it was not
             read.

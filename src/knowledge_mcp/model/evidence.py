@@ -16,7 +16,8 @@ class Locator:
         document_id: the document.
         span: its location in the canonical text.
         content_hash: SHA-256 hex of the text at the span.
-        page_numbers: physical pages from 1; page_labels: the printed ones, same length.
+        page_numbers: physical pages from 1; page_labels: the printed ones, same length, empty for a page
+            without one.
         boxes: where it is on the pages, for PDF; a box may cover more than the span, never less.
         lines: first and last source line from 1, None if the format has none.
     """

@@ -104,20 +104,24 @@ def print_table(
         rows: cells, already rendered if they have a style.
         title: of the table.
         numbers: columns that are aligned to the right.
-        unbroken: columns that are not wrapped.
+        unbroken: columns that are not wrapped, unless one of their cells would take more than half of the width and
+            leave the other columns nothing.
         show_lines: between the rows.
         footer: a last row with a cell for each column; empty for none.
     """
     from rich.table import Table
 
     heading = render(title) if title else None
+    console = open_console()
+    cells = [[render(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
     table = Table(title=heading, title_justify="left", show_lines=show_lines, show_footer=bool(footer))
-    for name, foot in zip_longest(columns, footer, fillvalue=""):
+    for place, (name, foot) in enumerate(zip_longest(columns, footer, fillvalue="")):
         side = "right" if name in numbers else "left"
-        table.add_column(name, foot, justify=side, overflow="fold", no_wrap=name in unbroken)
-    for row in rows:
-        table.add_row(*(render(cell) if isinstance(cell, str) else cell for cell in row))
-    open_console().print(table)
+        whole = name in unbroken and all(2 * row[place].cell_len <= console.width for row in cells)
+        table.add_column(name, foot, justify=side, overflow="fold", no_wrap=whole)
+    for row in cells:
+        table.add_row(*row)
+    console.print(table)
 
 
 def print_facts(rows: Iterable[tuple[str, str]], *, title: str = "", numbers: bool = False) -> None:

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from knowledge_mcp.surfaces.contract import Response
 
 _Model = TypeVar("_Model", bound="BaseModel")
+_BROKEN = re.compile("[\ud800-\udfff]")
+"""What Python makes of the bytes of an argument that are not UTF-8."""
 CONTEXT = {"help_option_names": ["--help", "-h"], "max_content_width": 120}
 """Settings of every command: its help options, and the width of the help."""
 
@@ -185,8 +187,11 @@ def guard(*, verbose: bool = False, as_json: bool = False) -> Generator[None]:
         raise
     except Exception as exc:
         _logger.debug("command failed", exc_info=True)
-        unexpected = InternalError(f"The command failed. {reason_of(exc)}")
-        error = _refused_by_system(exc) if isinstance(exc, OSError) else unexpected
+        error: KnowledgeError = InternalError(f"The command failed. {reason_of(exc)}")
+        if isinstance(exc, OSError):
+            error = _refused_by_system(exc)
+        elif isinstance(exc, UnicodeEncodeError) and (broken := [each for each in sys.argv if _BROKEN.search(each)]):
+            error = InvalidInputError(f"An argument is not valid Unicode text: {broken[0]}")
         report_failure(error, verbose=verbose, as_json=as_json)
         raise typer.Exit(ExitCode.FAILURE) from exc
 

@@ -96,6 +96,8 @@ def _has_rows(record: DocumentRecord | None) -> bool:
 def _place(chunk: Chunk, unit: str) -> str:
     numbers = tuple(str(number) for number in chunk.page_numbers)
     labels = chunk.page_labels or numbers
+    if labels and not (labels[0] and labels[-1]):
+        return f"{_pages(numbers)} of the file"
     if labels:
         printed = f"p. {labels[0]}" if len(labels) == 1 else f"pp. {labels[0]}-{labels[-1]}"
         if numbers in {(), labels}:

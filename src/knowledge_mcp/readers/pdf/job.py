@@ -36,6 +36,7 @@ from knowledge_mcp.readers.pdf.headings.outline import (
     tagged_headings,
 )
 from knowledge_mcp.readers.pdf.running.furniture import remove_furniture, running_lines
+from knowledge_mcp.readers.pdf.running.labels import printed_labels
 from knowledge_mcp.readers.pdf.scans import COVERED, marks_of, pages_to_recognise, take_recognised, without_copies
 from knowledge_mcp.readers.shared.hidden import COMMENTS, noted
 from knowledge_mcp.readers.shared.layout import UNREAD, Line, PageLayout, Table, letters_of, unread_pictures
@@ -169,7 +170,7 @@ def compose(
         yield {"items": some}
     yield {
         "pages": [page.number for page in pages],
-        "labels": described["labels"],
+        "labels": printed_labels(removed, described["labels"]),
         "blank": blank,
         "scanned": sorted(pictured.intersection(blank) | set(unread)),
         "recognised": sorted(taken),

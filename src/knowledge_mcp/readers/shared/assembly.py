@@ -317,9 +317,9 @@ class DocumentBuilder:
             title, level=level, source=source, number=number, printed=text, pages=pages, lines=lines, boxes=boxes
         )
 
-    def page(self, number: int, label: str = "", *, method: str = "text_layer", note: str = "") -> None:
+    def page(self, number: int, label: str | None = None, *, method: str = "text_layer", note: str = "") -> None:
         """Register a physical page; pages without any text must be registered too."""
-        self._pages[number] = _PageNote(label or str(number), method, note)
+        self._pages[number] = _PageNote(str(number) if label is None else label, method, note)
 
     def reference(self, reference: Reference) -> None:
         """Record an explicit link; its span is in the canonical text as written."""

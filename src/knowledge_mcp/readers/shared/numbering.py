@@ -69,7 +69,7 @@ def format_number(number: int, number_format: str) -> str:
     if number_format in {"none", "bullet"}:
         return ""
     if number_format in {"upperRoman", "lowerRoman"}:
-        return _cased(_roman(number), number_format)
+        return _cased(to_roman(number), number_format)
     if number_format in {"upperLetter", "lowerLetter"}:
         return _cased(_letters(number), number_format)
     if number_format == "decimalZero":
@@ -87,7 +87,8 @@ def _cased(text: str, number_format: str) -> str:
     return text.upper() if number_format.startswith("upper") else text.lower()
 
 
-def _roman(number: int) -> str:
+def to_roman(number: int) -> str:
+    """Write a number in Roman numerals, in capitals; at most 40 of them."""
     out = ""
     for size, sign in _ROMAN:
         while number >= size and len(out) < 40:

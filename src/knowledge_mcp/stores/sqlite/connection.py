@@ -134,6 +134,8 @@ class Database:
         """Report any failure to decode rows as damage, since everything that was written can be decoded."""
         try:
             yield
+        except UnicodeEncodeError as exc:  # of what was asked for, not of a row
+            raise as_knowledge_error(exc, self.path) from exc
         except UNREADABLE as exc:
             raise _damaged(self.path, f"{type(exc).__name__}: {exc}") from exc
 

@@ -126,7 +126,9 @@ class EvidenceLocator(Response):
     span: list[int] = Field(description="Start and end, in characters of the document's text.")
     content_hash: str = Field(description="SHA-256 of the text at the span.")
     page_numbers: list[int] = Field(default=[], description="Physical pages, from 1.")
-    page_labels: list[str] = Field(default=[], description="Printed page labels, where they differ.")
+    page_labels: list[str] = Field(
+        default=[], description="Printed page labels, where they differ; '' if a page has none."
+    )
     boxes: list[list[int]] = Field(
         default=[], description="[page, left, top, right, bottom] in points from the page's upper left corner."
     )

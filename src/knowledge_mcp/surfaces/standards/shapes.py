@@ -222,7 +222,9 @@ class PassageSource(Response):
     section: str
     citation: str = Field(description="Ready to paste: title, edition, clause, page.")
     clause_number: str = ""
-    page_labels: list[str] = Field(default=[], description="Printed page labels, if they differ from page_numbers.")
+    page_labels: list[str] = Field(
+        default=[], description="Printed page labels, if they differ from page_numbers; '' if a page has none."
+    )
     lines: list[int] = Field(default=[], description="First and last line of the source file.")
 
 

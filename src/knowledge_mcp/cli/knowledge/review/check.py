@@ -49,7 +49,7 @@ _Marked = Annotated[
     list[str] | None,
     typer.Option(
         metavar="ROW=KIND",
-        help=f"Mark a row, for later runs too: {', '.join(MarkKind)}. A mark cannot be removed. May be repeated.",
+        help=f"Mark a row, for later runs too: {', '.join(MarkKind)}. `ROW=` removes its mark. May be repeated.",
     ),
 ]
 _MarksFile = Annotated[

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from knowledge_mcp.readers.pdf.headings.candidates import Body, is_strong
 from knowledge_mcp.readers.pdf.running.rows import NEAR, Rows
 from knowledge_mcp.readers.shared.layout import Line, PageLayout
-from knowledge_mcp.readers.shared.numbering import roman_value
+from knowledge_mcp.readers.shared.numbering import roman_value, to_roman
 
 _FORM = re.compile(
     r"(?:(?P<word>(?:page|pages|pg|seite|blatt|sheet|folio|feuille|p[áa]gina|p[áa]g|pag|side|sida|strona|sivu|oldal"
@@ -63,6 +64,13 @@ def page_number(text: str) -> PageNumber | None:
 _LONGEST = 40
 """Maximum number of characters of such a line, including dashes and spaces."""
 
+_COUNTED = re.compile(r"(.*?)(\d{1,4}|[ivxlc]{1,7}|[IVXLC]{1,7})")
+Series = tuple[str, str, int]
+"""What the numbers of pages that count on have in common: the letters before them ("A-"), their style ("1", "i"
+or "I"), and the printed number less the number of the page in the file."""
+IN_A_SERIES = 3
+"""Minimum number of pages of a series: two numbers may follow by chance."""
+
 
 def lone_page_numbers(
     pages: Sequence[PageLayout],
@@ -73,9 +81,11 @@ def lone_page_numbers(
 ) -> Iterator[int]:
     """Find page numbers on single pages, outermost and apart from the text; they need not be repeated at one height.
 
-    A number counts if a word says so, if it is the number or the label of its page, or if it is in the middle or the
-    corner of the paper's edge. Numbers in large or bold print at the top are chapter numbers.
+    A number counts if a word says so, if it is the number or the label of its page, if numbers of other pages count on
+    with it, or if it is in the middle or the corner of the paper's edge. Numbers in large or bold print at the top are
+    chapter numbers.
     """
+    counting = _counting(pages, zones, rows)
     for page in pages:
         label = labels[page.number - 1] if page.number <= len(labels) else ""
         for zone in ("top", "bottom"):
@@ -85,7 +95,7 @@ def lone_page_numbers(
                 number = page_number(line.text) if zones.get(id(line)) == zone else None
                 if number is None or (zone == "top" and is_strong(line, body) and not number.has_word):
                     continue
-                names = _names_page(number, page.number, label, len(pages))
+                names = _names_page(number, page.number, label, len(pages)) or series_of(line) in counting
                 if distance is None:  # the page has no other text: if it is the only page, this is the text
                     found = names and len(pages) > 1 and len(row) == 1
                 elif distance <= NEAR:
@@ -99,6 +109,32 @@ def lone_page_numbers(
                 if found or (len(pages) > 1 and is_off and _is_at_edge(line, page)):
                     yield id(line)
         yield from _beside_numbers(page, rows, label, len(pages))
+
+
+def _counting(pages: Sequence[PageLayout], zones: Mapping[int, str], rows: Rows) -> set[Series]:
+    """Find the series of the numbers that are alone in the outermost rows of pages."""
+    found: defaultdict[Series, set[int]] = defaultdict(set)
+    for page in pages:
+        for zone in ("top", "bottom"):
+            row = rows.outermost(page, zone)
+            if len(row) == 1 and zones.get(id(row[0])) == zone and (series := series_of(row[0])) is not None:
+                found[series].add(page.number)
+    return {series for series, numbers in found.items() if len(numbers) >= IN_A_SERIES}
+
+
+def series_of(line: Line) -> Series | None:
+    """Return the series to which the number of a page belongs; None for a line that is none, and for other letters."""
+    number = page_number(line.text)
+    counted = _COUNTED.fullmatch(number.printed) if number is not None else None
+    if counted is None:
+        return None
+    before, digits = counted.groups()
+    if digits.isdigit():
+        return before, "1", int(digits) - line.page
+    value = roman_value(digits.upper())
+    if value is None or to_roman(value) != digits.upper():
+        return None
+    return before, "i" if digits.islower() else "I", value - line.page
 
 
 def _beside_numbers(page: PageLayout, rows: Rows, label: str, count: int) -> Iterator[int]:
