@@ -322,8 +322,8 @@ def test_a_workbook_has_links_and_gaps_and_no_formula(
     knowledge: Command, sides: tuple[str, str], tmp_path: Path
 ) -> None:
     openpyxl = pytest.importorskip("openpyxl")
-    with Path(sides[0]).open("a") as stream:
-        stream.write("=1+1,The valve shall open.\n")
+    with Path(sides[0]).open("a", encoding="utf-8") as stream:
+        stream.write("=1+1,The valve\uffff shall open.\n")  # XML cannot hold it
     knowledge("trace", *sides, "--xlsx", str(tmp_path / "links.xlsx"))
     book = openpyxl.load_workbook(tmp_path / "links.xlsx")
     links = [[cell.value for cell in row] for row in book["Links"].iter_rows(min_row=2, max_col=4)]

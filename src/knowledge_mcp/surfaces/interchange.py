@@ -51,7 +51,6 @@ def workbook(sheets: Iterable[BookSheet]) -> bytes:
     """
     with needing("office", "Workbooks need the extra `office`.", otherwise=", or use --csv."):
         from openpyxl import Workbook
-        from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
         from openpyxl.styles import Alignment
         from openpyxl.utils import get_column_letter
         from openpyxl.worksheet.datavalidation import DataValidation
@@ -66,7 +65,7 @@ def workbook(sheets: Iterable[BookSheet]) -> bytes:
                 if number > 1 and name in each.numbers and re.fullmatch(r"\d{1,15}(?:\.\d{1,9})?", value):
                     cell.value = float(value)
                 elif value:
-                    cell.value = ILLEGAL_CHARACTERS_RE.sub("", value)[:_LONGEST_CELL]
+                    cell.value = _NOT_IN_XML.sub("", value)[:_LONGEST_CELL]
                     cell.data_type = "s"
                 if name in each.wide:
                     cell.alignment = Alignment(wrap_text=True, vertical="top")
@@ -168,7 +167,7 @@ def as_reqif(sides: Sequence[Side], found: Trace, base: tuple[int, bytes] | None
     """
     moment = now.isoformat(timespec="milliseconds")
     if base is None:
-        title = escape(" → ".join(name for name, _ in sides if name))
+        title = _quote(" → ".join(name for name, _ in sides if name))
         base = -1, _EMPTY.format(now=moment, title=title).encode("ascii", "xmlcharrefreplace")
     base_side, content = base
     if not content.startswith(b"PK"):
@@ -430,9 +429,9 @@ def _blank_out(text: str, opened: str, closed: str) -> str:
     return "".join([*parts, text[place:]])
 
 
-_CONTROL = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def _quote(value: str) -> str:
     """Write a value as XML takes it in an attribute, line breaks and all; what XML cannot hold is left out."""
-    return escape(_CONTROL.sub("", value)).replace("\r", "&#13;").replace("\n", "&#10;").replace("\t", "&#9;")
+    return escape(_NOT_IN_XML.sub("", value)).replace("\r", "&#13;").replace("\n", "&#10;").replace("\t", "&#9;")
