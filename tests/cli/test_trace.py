@@ -322,8 +322,8 @@ def test_a_workbook_has_links_and_gaps_and_no_formula(
     knowledge: Command, sides: tuple[str, str], tmp_path: Path
 ) -> None:
     openpyxl = pytest.importorskip("openpyxl")
-    with Path(sides[0]).open("a", encoding="utf-8") as stream:
-        stream.write("=1+1,The valve\uffff shall open.\n")  # XML cannot hold it
+    with Path(sides[0]).open("a") as stream:
+        stream.write("=1+1,The valve shall open.\n")
     knowledge("trace", *sides, "--xlsx", str(tmp_path / "links.xlsx"))
     book = openpyxl.load_workbook(tmp_path / "links.xlsx")
     links = [[cell.value for cell in row] for row in book["Links"].iter_rows(min_row=2, max_col=4)]
@@ -331,6 +331,9 @@ def test_a_workbook_has_links_and_gaps_and_no_formula(
     assert all(isinstance(row[3], float) for row in links)
     gaps = {cell.value: cell.data_type for row in book["Gaps"].iter_rows(min_row=2, max_col=1) for cell in row}
     assert gaps["=1+1"] == "s"
+    odd = tmp_path / "odd.jsonl"  # XML cannot hold the last character of these
+    odd.write_text('{"id": "REQ-9\\uffff", "text": "The valve shall open.\\uffff"}\n')
+    assert knowledge("trace", str(odd), sides[1], "--xlsx", str(tmp_path / "odd.xlsx")).code == 0
 
 
 def test_a_folder_of_doorstop_files_and_pages_with_needs_gives_their_items(

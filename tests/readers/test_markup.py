@@ -436,3 +436,34 @@ def test_words_of_a_role_that_strikes_out_are_no_text(name: str, role: str) -> N
     document = read(f"Drive\n=====\n\n{role}It is :{name}:`24 V` 28 V.\n", "a.rst")
     assert document.text.endswith("It is 28 V.")
     assert document.hidden == ((HiddenReason.STRUCK.value, 3),)
+
+
+PROPOSAL = """\
+Proposal: 12
+Title: Signals of Cranes
+Author: A. Writer <writer@example.org>,
+        B. Writer <other@example.org>
+Status: `Final <https://example.org/1>`__, `again <https://example.org/2>`__
+
+Abstract
+========
+
+A crane signals as :rfc:`its rules <9110#section-2>`, :pep:`8` and :pep:`554#names` say. See :rfc:`the list`.
+"""
+
+
+def test_a_header_as_of_an_email_gives_the_properties_and_the_title() -> None:
+    document = read(PROPOSAL, "proposal-0012.rst")
+    facts = dict(document.metadata)
+    assert (document.title, facts["proposal"], facts["status"]) == ("Signals of Cranes", "12", "Final, again")
+    assert facts["author"] == "A. Writer <writer@example.org>, B. Writer <other@example.org>"
+    assert document.text.startswith("Abstract")
+    assert document.warnings == ()
+    for other in (PROPOSAL.replace("Title: ", "Note: "), PROPOSAL.partition("Abstract")[0]):
+        assert "Author: A. Writer" in read(other, "proposal-0012.rst").text
+
+
+def test_roles_of_a_number_keep_their_words_and_lead_to_the_document() -> None:
+    document = read(PROPOSAL, "proposal-0012.rst")
+    assert "A crane signals as its rules, PEP 8 and PEP 554 say. See the list." in document.text
+    assert any("9110" in reference.target for reference in document.references)

@@ -67,6 +67,10 @@ _REFERRING = frozenset({"need", "numref", "ref", "req", "term"})
 _STRUCK = frozenset({"strike", "strikethrough", "strike-through", "line-through"})
 """Roles and classes of struck-out words, besides docutils' own (`del`)."""
 _ROLE = re.compile(r"(?P<words>[^<]{1,1000})<(?P<target>[^<>]{1,1000})>")
+_NUMBERED = frozenset({"pep", "rfc"})
+"""Roles of a number; in Sphinx also of words with a number and a part of that document: "its rules <8#names>"."""
+_HEADER = re.compile(r"([A-Za-z][\w-]{0,40}):(?: |$)")
+_LINK = re.compile(r"`([^`<>]{1,300})<[^`<>]{1,1000}>`__?")
 _MOST_LISTED = 5
 _AT_LINE = "knowledge-at-line-"
 
@@ -159,13 +163,14 @@ def restructured(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
 
 def _pieces(text: str, warning: str) -> Iterator[Piece]:
     _keep_unknown_words()
+    text, header = _take_header(text)
     publishing: Any = core  # its types are partly unknown
     stream = io.StringIO()
     try:
         tree: Any = publishing.publish_doctree(
             text, parser=_Parser(), settings_overrides={**_SETTINGS, "warning_stream": stream}
         )
-        metadata = _described(tree)
+        metadata = header | _described(tree)
         unread = _settled(tree)
         _mark_lines(tree, text.splitlines())
         page: Any = publishing.publish_from_doctree(
@@ -179,7 +184,36 @@ def _pieces(text: str, warning: str) -> Iterator[Piece]:
     warnings = [warning] if warning else []
     if unread:
         warnings.append(f"Not read as markup, and kept as written: {list_first(unread, _MOST_LISTED, '; ')}.")
-    yield facts(title=str(tree.get("title", ""))[:300], metadata=metadata, warnings=warnings)
+    title = metadata.get("title") or str(tree.get("title", ""))
+    yield facts(title=title[:300], metadata=metadata, warnings=warnings)
+
+
+def _take_header(text: str) -> tuple[str, dict[str, str]]:
+    """Take the properties out of a file that begins as an email does, as Python's proposals do: with one for its title.
+
+    Returns:
+        The text with blank lines instead of the header, and the properties; unchanged without a header or other text.
+    """
+    lines = text.split("\n")
+    first = next((place for place, line in enumerate(lines) if line.strip()), len(lines))
+    end = next((place for place in range(first, len(lines)) if not lines[place].strip()), len(lines))
+    found: dict[str, list[str]] = {}
+    name = ""
+    for line in lines[first:end]:
+        match = _HEADER.match(line)
+        if match is not None:
+            name = match[1].lower()
+        elif not line[0].isspace():
+            return text, {}
+        found.setdefault(name, []).append(line[match.end() :] if match is not None else line)
+    values = {
+        name: " ".join(_LINK.sub(lambda link: link[1].strip(), " ".join(said)).split())[:4000]
+        for name, said in found.items()
+    }
+    properties = {name: value for name, value in values.items() if name and value}
+    if len(properties) < 2 or "title" not in properties or not any(map(str.strip, lines[end:])):
+        return text, {}
+    return "\n" * end + "\n".join(lines[end:]), properties
 
 
 def _described(tree: Any) -> dict[str, str]:
@@ -375,6 +409,20 @@ def _unknown_role(
     return [nodes.reference("", words, refid=label, asks="words" if found else "title")], []
 
 
+def _numbered_role(
+    known: Any, name: str, raw: str, text: str, line: int, inliner: Any, options: Any = None, content: Any = ()
+) -> tuple[list[nodes.Node], list[nodes.Node]]:
+    """Read the words and the part that may be around the number of a role; without a number, keep the words."""
+    found = _ROLE.fullmatch(text)
+    number = (found["target"] if found else text).partition("#")[0].strip()
+    if not (number.isascii() and number.isdigit()):
+        return _unknown_role(name, raw, text, line, inliner)
+    referring, problems = known(name, raw, number, line, inliner, options or {}, content)
+    if found and not problems:
+        referring[0].children = [nodes.Text(found["words"].strip())]
+    return referring, problems
+
+
 @functools.cache
 def _keep_unknown_words() -> None:
     """Make docutils call the functions here for unknown directives and roles."""
@@ -388,6 +436,8 @@ def _keep_unknown_words() -> None:
 
     def role(name: str, language: Any, line: int, reporter: Any) -> Any:
         found, reports = known_role(name, language, line, reporter)
+        if found is not None and name in _NUMBERED:
+            found = functools.partial(_numbered_role, found)
         return (found, reports) if found is not None else (_unknown_role, [])
 
     directives.directive, roles.role = directive, role
