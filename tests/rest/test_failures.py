@@ -90,6 +90,7 @@ BODIES: list[tuple[bytes, dict[str, str], int, str]] = [
     (b'{"query": "a", "weight": "0.5"}', JSON, 422, "weight"),
     (b'{"query": "a", "weight": true}', JSON, 422, "weight"),
     (b'{"query": "a", "unknown": 1}', JSON, 422, "unknown: unknown field"),
+    (b'{"query": "%s"}' % (b"a" * 2001), JSON, 422, "query: has 2001 characters, more than the 2000 allowed"),
     (b'{"query": "a", "filters": {"colour": "red"}}', JSON, 422, "filters.colour"),
     (b'{"query": "a", "filters": {"normative": "yes"}}', JSON, 422, "filters.normative"),
     (b'{"query": "a"}', {}, 415, "unknown type"),

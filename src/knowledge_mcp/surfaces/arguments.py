@@ -211,13 +211,16 @@ def _invalid(exc: ValidationError) -> InvalidInputError:
 
 
 def _problem(error: ErrorDetails) -> str:
-    if error["type"] == "missing":
-        return _MISSING
-    if error["type"] == "too_long" and isinstance(error["input"], str):
+    return _MISSING if error["type"] == "missing" else problem_in_words(error)
+
+
+def problem_in_words(error: Mapping[str, Any]) -> str:
+    """Say what is wrong with a value by one of pydantic's errors, without the value."""
+    given = error.get("input")
+    if error.get("type") == "too_long" and isinstance(given, str):
         # behind a validator of ours pydantic no longer knows that it counts a text
-        count, most = len(error["input"]), error.get("ctx", {})["max_length"]
-        return f"has {count} characters, more than the {most} allowed"
-    return error["msg"].removeprefix("Value error, ")
+        return f"has {len(given)} characters, more than the {error['ctx']['max_length']} allowed"
+    return str(error.get("msg", "is not valid")).removeprefix("Value error, ")
 
 
 Schema = dict[str, Any]

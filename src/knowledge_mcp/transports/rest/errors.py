@@ -26,6 +26,7 @@ from knowledge_mcp.model.errors import (
     WrongAnswerError,
 )
 from knowledge_mcp.remote.failures import CODES, STATUS_OF_CODE
+from knowledge_mcp.surfaces.arguments import problem_in_words
 
 logger = logging.getLogger(__name__)
 
@@ -140,7 +141,7 @@ def from_validation(errors: Iterable[Mapping[str, Any]]) -> Failure:
         if place and not unknown and _MEMBER.fullmatch(place[-1]):  # name of the union's member
             place.pop()
         name = ".".join(place[1:] if place[:1] in _PLACES else place)[:120]
-        words = "unknown field" if unknown else str(each.get("msg", "is not valid")).removeprefix("Value error, ")
+        words = "unknown field" if unknown else problem_in_words(each)
         problems.append(f"{name}: {words}" if name else words)
     distinct = list(dict.fromkeys(problems))
     more = f" (and {len(distinct) - MAX_PROBLEMS} more)" if len(distinct) > MAX_PROBLEMS else ""
