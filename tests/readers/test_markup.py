@@ -459,7 +459,7 @@ def test_a_header_as_of_an_email_gives_the_properties_and_the_title() -> None:
     assert facts["author"] == "A. Writer <writer@example.org>, B. Writer <other@example.org>"
     assert document.text.startswith("Abstract")
     assert document.warnings == ()
-    for other in (PROPOSAL.replace("Title: ", "Note: "), PROPOSAL.partition("Abstract")[0]):
+    for other in (PROPOSAL.replace("Title: ", "Note: "), f"{PROPOSAL.partition('Abstract')[0]}.. rejected::\n"):
         assert "Author: A. Writer" in read(other, "proposal-0012.rst").text
 
 

@@ -192,7 +192,7 @@ def _take_header(text: str) -> tuple[str, dict[str, str]]:
     """Take the properties out of a file that begins as an email does, as Python's proposals do: with one for its title.
 
     Returns:
-        The text with blank lines instead of the header, and the properties; unchanged without a header or other text.
+        The text with blank lines instead of the header, and the properties; unchanged if one of them would be empty.
     """
     lines = text.split("\n")
     first = next((place for place, line in enumerate(lines) if line.strip()), len(lines))
@@ -211,7 +211,8 @@ def _take_header(text: str) -> tuple[str, dict[str, str]]:
         for name, said in found.items()
     }
     properties = {name: value for name, value in values.items() if name and value}
-    if len(properties) < 2 or "title" not in properties or not any(map(str.strip, lines[end:])):
+    has_text = any(line.strip() and not line.startswith("..") for line in lines[end:])
+    if len(properties) < 2 or "title" not in properties or not has_text:
         return text, {}
     return "\n" * end + "\n".join(lines[end:]), properties
 
