@@ -8,6 +8,7 @@ import pytest
 
 from knowledge_mcp.language.glossary.definitions import find_definitions
 from knowledge_mcp.language.glossary.entries import split_term
+from knowledge_mcp.language.glossary.terms import TermsClause
 from knowledge_mcp.model.chunk import Definition
 from knowledge_mcp.model.document import BlockKind
 from tests.fakes.documents import Part, build_document
@@ -325,3 +326,25 @@ def test_clauses_about_terms_and_lines_of_units_are_no_entries() -> None:
     assert about == []
     heading = _heading("Symbols and other abbreviations", "3.2")
     assert _found(_TERMS, heading, _text("N newton"), _text("n/a not applicable")) == []
+
+
+def test_entries_with_a_full_stop_after_their_number_may_begin_with_a_capital() -> None:
+    clause = TermsClause()
+    clause.heading("4", "Terms and definitions", 1)
+    assert clause.opens("4.1. Moving pump") == ("4.1", "Moving pump", 2)
+    assert clause.opens("4.2. pump") == ("4.2", "pump", 2)
+    assert clause.opens("4.1 Moving pump") is None
+    assert clause.opens("5.1. Moving pump") is None
+
+
+def test_a_number_with_a_full_stop_before_a_run_in_term_is_that_of_its_entry() -> None:
+    found = _found(_TERMS, _text("3.2.1. pump, lifter: A machine that moves water."))
+    assert [(d.term, d.text, d.clause_number) for d in found] == [
+        ("pump, lifter", "A machine that moves water.", "3.2.1")
+    ]
+
+
+def test_a_numbered_heading_that_ends_in_a_colon_is_a_term_whatever_its_definition_says() -> None:
+    for stop, terms in ((":", ["annex"]), ("", [])):
+        heading = Part(BlockKind.HEADING, f"annex{stop}", 2, "3.1")
+        assert [d.term for d in _found(_TERMS, heading, _text("An annex contains long tables."))] == terms

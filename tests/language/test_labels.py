@@ -110,6 +110,10 @@ def test_items_below_a_labelled_lead_in_bear_its_label() -> None:
         ("| **Requirement 1** | /req/yard/stop |\n| --- | --- |\n| A | The pump shall stop. |\n| B | It must hum. |\n"
          "| Permission 2 | /per/yard |\n| A | It may rest. |\n| Requirement 3 | Oil |\n| A | It shall be kept. |",
          ["/req/yard/stop", "/req/yard/stop", "/per/yard", "Requirement 3"]),
+        ("| REQUIREMENT 4 |  |\n| --- | --- |\n| STATEMENT | The pump shall stop. |", ["REQUIREMENT 4"]),
+        ("| Requirement 4 | /req/yard/stop The pump shall stop. |", ["/req/yard/stop"]),
+        ("| Requirement class 4 |  |\n| --- | --- |\n| All | Requirement 4-1 The pump shall stop. It must hum. |",
+         ["Requirement 4-1", "Requirement 4-1"]),
         ("| No. | Text |\n| --- | --- |\n| Section 2 | The pump shall stop. |", [None]),
         ("| Part | Rule |\n| --- | --- |\n| V2 | The valve shall close. |", [None]),
         ("| Outcome | Rule |\n| --- | --- |\n| PU.RN-01: Pumps run. | PU.RN-01.1: A pump shall run. It must hum. |",
@@ -122,6 +126,37 @@ def test_items_below_a_labelled_lead_in_bear_its_label() -> None:
 )  # fmt: skip
 def test_rows_bear_the_identifier_of_their_column_or_cell(table: str, identifiers: list[str | None]) -> None:
     assert [s.identifier for s in _found(Part(BlockKind.TABLE, table))] == identifiers
+
+
+def test_parts_of_the_card_of_a_requirement_without_force_are_weak() -> None:
+    rows = ("Requirement 3 | /req/yard/stop", "Condition | The yard has a gate.", "A | The pump SHALL stop.",
+            "B | The lamp is red then.", "Statement | Requirement 3-2 The horn is heard then. It hums.",
+            "Permission 4 | /per/yard", "A | The lamp hums then.")  # fmt: skip
+    found = _found(Part(BlockKind.TABLE, "\n".join(f"| {row} |" for row in rows)))
+    assert [(s.identifier, s.text, s.weak) for s in found] == [
+        ("/req/yard/stop", "The pump SHALL stop.", False),
+        ("/req/yard/stop", "The lamp is red then.", True),
+        ("Requirement 3-2", "Requirement 3-2 The horn is heard then. It hums.", True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "identifier"),
+    [
+        ("Requirement 5-2 The server shall stop.", "Requirement 5-2"),
+        ("PERMISSION 12: “Stop” may be heard.", "PERMISSION 12"),
+        ("Requirement 5 applies to all pumps and shall be met.", None),
+        ("Requirement 5 SHALL be met.", None),
+    ],
+)
+def test_a_kind_and_a_number_before_a_sentence_are_its_identifier(sentence: str, identifier: str | None) -> None:
+    assert requirement_identifier(sentence) == identifier
+
+
+@pytest.mark.parametrize("kind", [BlockKind.PARAGRAPH, BlockKind.CAPTION])
+def test_a_line_with_only_kind_and_number_names_the_requirement_below_it(kind: BlockKind) -> None:
+    found = _found(Part(kind, "Requirement 17"), _text("The pump shall stop."), _text("It shall hum."))
+    assert [s.identifier for s in found] == ["Requirement 17", None]
 
 
 @pytest.mark.requirement("A-REQ-TOOL-003")

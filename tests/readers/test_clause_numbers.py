@@ -202,3 +202,36 @@ def test_numbers_in_chinese_characters_are_read(numeral: str, value: int) -> Non
 )
 def test_a_single_article_or_one_that_is_only_spoken_of_is_no_heading(lines: list[str]) -> None:
     assert not page(*lines).sections
+
+
+def _numbers(page: str) -> list[tuple[str | None, str]]:
+    item = content_item(page.encode(), "a.html", "text/html")
+    document = HtmlReader(sandbox=InProcessSandbox()).read(item)
+    return [(section.number, section.title) for section in document.sections]
+
+
+def test_a_heading_that_is_only_a_number_below_its_clause_is_a_clause_without_a_title() -> None:
+    page = "<h1>4 Pumps</h1><h2>4.2 Oil</h2><h3>4.2.1</h3><p>Oil shall be kept.</p><h3>4.2.3.</h3><p>It may rest.</p>"
+    assert _numbers(page) == [("4", "Pumps"), ("4.2", "Oil"), ("4.2.1", ""), ("4.2.3", "")]
+
+
+def test_a_heading_that_is_only_the_number_of_a_release_keeps_it_as_its_title() -> None:
+    assert _numbers("<h1>Changes</h1><h2>1.5.1</h2><p>Pumps hum.</p>") == [(None, "Changes"), (None, "1.5.1")]
+
+
+def test_numbers_in_bold_paragraphs_of_their_own_are_clauses_below_headings_without_numbers() -> None:
+    def clause(number: str) -> str:
+        return f"<div><span><b>{number}.\u00a0 </b></span><p>The committee meets {number} times.</p></div>"
+
+    page = "".join(
+        f"<h1>Meetings of the {'abc'[section - 1] * 3}</h1>"
+        + "".join(clause(f"{section}.{part}") for part in (1, 2, "2.1"))
+        for section in (1, 2)
+    )
+    assert [number for number, _ in _numbers(page) if number] == ["1.1", "1.2", "1.2.1", "2.1", "2.2", "2.2.1"]
+
+
+def test_a_first_number_in_plain_print_is_no_clause() -> None:
+    assert _numbers("<h1>Pumps</h1><p>1.1</p><p>Litres of oil.</p><p>1.2</p><p>Litres of fuel.</p>") == [
+        (None, "Pumps")
+    ]

@@ -279,6 +279,35 @@ def test_bookmarks_of_tables_and_figures_are_no_sections() -> None:
         assert [heading.title for heading in outline_headings(some, made.pages)] == ["Scope", "Materials", "Tests"]
 
 
+def test_a_list_of_requirements_after_the_bookmarks_of_sections_makes_no_sections() -> None:
+    made = Sheets()
+    for title in ("1 Scope", "2 Materials"):
+        made.heading(title)
+        made.prose()
+        made.line(f"REQUIREMENT {title[0]}")
+        made.prose()
+    made.turn()
+    made.heading("Annex A Requirement class tests")
+    made.prose()
+    titles = [("1 Scope", 1), ("2 Materials", 1), ("Annex A Requirement class tests", 2)]
+    entries = [Bookmark(title, 1, page, None) for title, page in titles]
+    names = ["Requirement 1", "Requirement 2", "Conformance class A.1"]
+    lists = [Bookmark(name, 2, 1, 500.0 + place) for place, name in enumerate(names)]
+    for header in ([], [Bookmark("List of requirements", 1, 1, None)]):
+        found = outline_headings([*entries, *header, *lists], made.pages)
+        assert [heading.title for heading in found] == ["Scope", "Materials", "Requirement class tests"]
+
+
+def test_a_roman_number_of_a_bookmark_is_no_part_of_the_printed_title() -> None:
+    made = Sheets()
+    for text in ("I ABSTRACT", "II KEYWORDS", "1 SCOPE"):
+        made.heading(text)
+        made.prose()
+    entries = [Bookmark(title, 1, 1, None) for title in ("I. Abstract", "II. Keywords", "1. Scope")]
+    found = outline_headings(entries, made.pages)
+    assert [(each.number, each.title) for each in found] == [("I", "ABSTRACT"), ("II", "KEYWORDS"), ("1", "SCOPE")]
+
+
 def test_the_levels_of_clauses_after_the_bookmark_of_a_table_are_those_of_their_numbers() -> None:
     made = Sheets()
     titles = ["5 Tests", "5.2 Means of testing", "5.2.1 Gauges", "Table 1 - Gauges", "5.2.2 Scales", "6 Reports"]

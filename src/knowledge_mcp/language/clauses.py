@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from knowledge_mcp.language.multilingual.sections import FRONT_TITLES, role_elsewhere, without_blanks
 from knowledge_mcp.language.openings import ANNEX_WORDS, FORCE_IN_BRACKETS, obliges
 from knowledge_mcp.model.document import BlockKind, Document, Section, Span
 from knowledge_mcp.support.checkpoints import check_each
@@ -201,6 +202,8 @@ def _role(title: str, annex: bool) -> SectionRole:
     for role, pattern in _TITLES:
         if pattern.fullmatch(bare):
             return role
+    if (elsewhere := role_elsewhere(bare)) is not None:
+        return SectionRole(elsewhere)
     return SectionRole.ANNEX if annex else SectionRole.BODY
 
 
@@ -214,7 +217,8 @@ def _names_entry(section: Section, role: SectionRole) -> bool:
 def _is_prefatory(section: Section, title: str) -> bool:
     if section.number in {None, "0"} and title in {"introduction", "einleitung", "introducción"}:
         return True
-    return section.number is None and _FRONT_MATTER.match(title) is not None
+    is_front = _FRONT_MATTER.match(title) is not None or without_blanks(title) in FRONT_TITLES
+    return section.number is None and is_front
 
 
 # ---- what a part says about itself

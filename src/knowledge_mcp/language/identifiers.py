@@ -71,6 +71,8 @@ def requirement_identifier(sentence: str) -> str | None:
     spaced = _SPACED.match(sentence, marker.end() if marker else 0)
     if spaced is not None and not is_foreign(spaced.group("id")):
         return spaced.group("id")
+    if (named := _NAMED.match(sentence)) is not None:
+        return named.group("id")
     for found in _BRACKETED.finditer(sentence):
         inner = found.group("id")
         if re.match(r"[A-Za-z]{2}", inner) and re.search(r"[-_.]", inner) and is_identifier(inner):
@@ -184,7 +186,14 @@ _ID_HEADER = re.compile(
     re.IGNORECASE,
 )
 """A head above the rows' own identifiers, and not those of other things; of these, "Test ID" and "Parent ID"."""
-_CARD = re.compile(r"(?:Requirement|Recommendation|Permission|Anforderung|Exigence|Requisito)\s\d{1,4}[a-z]?")
+_KIND = "(?:Requirement|Recommendation|Permission|Anforderung|Exigence|Requisito)"
+_CARD = re.compile(rf"{_KIND}\s\d{{1,4}}[a-z]?", re.IGNORECASE)
+_NAMED = re.compile(
+    rf"\W{{0,4}}(?P<id>(?i:{_KIND})\s\d{{1,4}}(?:[-.]\d{{1,4}}){{0,3}}[a-z]?)(?:\s*[:.–—]\s*|\s+)"
+    r"(?=[“\"'(]?[^\W\d_](?<![a-zß-ÿ])(?![A-Z]))"
+)
+"""A kind and a number before a sentence: "Requirement 5-2 The server shall …", not "Requirement 5 applies"."""
+_PATH = re.compile(r"(?:/\w[\w.-]{0,60}){2,6}(?=\s)")
 _PROPERTY = re.compile(
     r"[-*•_\s]*(?:requirement\s+)?(?:id|identifier|req(?:uirement)?\.?\s*(?:no\.?|number|#)|tag)[*_]*\s*[:=][*_]*\s*"
     r"[*_`\[(]{0,3}(?P<id>[A-Za-z][A-Za-z]{0,11}(?:[-_.][A-Za-z0-9]{1,16}){0,6}[-_. ]?\d[\w.()/-]{0,20}?"
@@ -323,13 +332,25 @@ def cell_label(header: str, cell: str, first: bool, labels: Labels) -> str | Non
 def card_identifier(cells: Sequence[str]) -> str | None:
     """Read the first cells of a row that opens the card of a requirement: "Requirement 5", "Requirement 5 | /req/stop".
 
-    Return its name in the second cell, if that is one word, otherwise the first cell; None if no card begins.
+    Return its name in the second cell, if that is one word or begins with a path, otherwise the first cell; None if no
+    card begins.
     """
     first, *others = (cell.strip(" *_`") for cell in cells)
     if _CARD.fullmatch(first) is None:
         return None
     named = (name for name in others if name[-1:].isalnum() and any(mark in name for mark in "-_./"))
-    return next((name for name in named if len(name.split()) == 1), first)
+    paths = (path.group() for name in others if (path := _PATH.match(name)))
+    return next((name for name in [*paths, *named] if len(name.split()) == 1), first)
+
+
+def is_card_of_requirement(name: str) -> bool:
+    """Return whether the name of a card says that it obliges: "Requirement 5", not "Permission 5"."""
+    return not name.strip(" *_`").lower().startswith(("recommendation", "permission"))
+
+
+def is_card_name(words: str) -> bool:
+    """Return whether a line is only the kind of a requirement and its number: "Requirement 5"."""
+    return _CARD.fullmatch(words.strip(" *_`:.")) is not None
 
 
 def stated_identifier(words: str) -> str | None:

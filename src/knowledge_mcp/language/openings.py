@@ -25,13 +25,16 @@ _AFTER_LABEL = r"(?:[ \t]*[:—–-]|\s)\s*\S"
 NOTE_CAPITALS, EXAMPLE_CAPITALS = (
     r"NOTES?|ANMERKUNG(?:EN)?|REMARQUES?|NOTAS?|UWAG[AI]|OPMERKING(?:EN)?|ANM\.?|ANMÄRKNING|MERKNAD(?:ER)?"
     r"|BEMÆRK(?:NING)?|HUOM\.?|HUOMAUTUS|POZNÁMK[AY]|ПРИМЕЧАНИ[ЕЯ]",
-    r"EXAMPLES?|BEISPIELE?|EXEMPLES?|EJEMPLOS?",
+    r"EXAMPLES?|BEISPIELE?|EXEMPLES?|EJEMPLOS?|ESEMPI[OE]?|EXEMPLOS?|VOORBEELD(?:EN)?|EXEMPEL|EKSEMPEL|PRZYKŁAD|ПРИМЕРЫ?",
 )
 NOTE_TITLES, EXAMPLE_TITLES = (
-    r"Note|Anmerkung|Hinweis|Remarque|Nota|Примечани[ея]|注[记記]?",
-    r"Example|Beispiel|Exemple|Ejemplo|示?例",
+    r"Note|Anmerkung|Hinweis|Remarque|Nota|Opmerking|Anmärkning|Anm\.|Merknad|Примечани[ея]|注[记記]?",
+    r"Example|Beispiel|Exemple|Ejemplo|Esempio|Exemplo|Voorbeeld|Exempel|Eksempel|示?例",
 )
-TO_ENTRY = r"(?:to\s+entry|zum\s+Begriff|à\s+l['’]article|a\s+la\s+entrada)"
+TO_ENTRY = (
+    r"(?:to\s+entry|zum\s+Begriff|à\s+l['’]article|a\s+la\s+entrada|alla\s+(?:voce|definizione)|à\s+(?:entrada|definição)"
+    r"|bij\s+(?:de\s+)?(?:term|definitie)|till?\s+(?:term(?:en|post(?:en)?)?|oppføring(?:en)?))"
+)
 """Openings of notes and examples, in capitals and with one; patterns without groups."""
 ADMONITIONS: Mapping[str, str] = {
     "attention": "Warning",
@@ -321,7 +324,7 @@ DEEP_NUMBER = (
 """A number that is recognisably a clause number: "1003.2.1", "R302.5", "NA.2", "UG-27(c)(1)", "52.212-4"."""
 UNTITLED = re.compile(
     rf"(?:\[[A-Z]{{1,3}}\]\s*|[•●]\s*)?(?P<number>{DEEP_NUMBER})(?:(?:,| and| to) {DEEP_NUMBER}){{0,4}}"
-    r"(?:[.*]{0,2}\s+(?![a-zß-ÿ\d])|\*?\Z)"
+    r"(?:[.*]{0,2}\s+(?![a-zß-ÿ\d])|[.*]?\Z)"
 )
 """The start of a clause without a title, or a number alone on a line; a note may list several that it explains. Some
 publishers mark clauses that leave a decision to the purchaser by a bullet."""

@@ -22,6 +22,8 @@ from knowledge_mcp.language.identifiers import (
     identifier_key,
     is_aside_header,
     is_below,
+    is_card_name,
+    is_card_of_requirement,
     is_void,
     own_end,
     requirement_identifier,
@@ -51,6 +53,10 @@ _ASIDE = re.compile(
 _ILLUSTRATES = re.compile(r"\b(?:such\s+as|for\s+(?:example|instance)|e\.g\.)\W*\Z", re.IGNORECASE)
 _MARKER = re.compile(r"\s*(?:[-*+•–·▪]|\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z]|[ivxIVX]{1,5})[.)])\s+")
 _WHITE = re.compile(r"\s+")
+_PART = re.compile("[A-Z]")
+"""What is printed before a part of a requirement in its card."""
+_LEAST_WORDS = 3
+"""Minimum words of a part that states something."""
 _LONGEST_PROPERTY = 80
 _LONGEST_LEAD = 4000
 """Maximum length of a lead-in's text that items inherit; its end is kept."""
@@ -88,6 +94,7 @@ def find_statements(
       inherit nothing.
     - A statement without its own identifier inherits that of its block, then the one that is alone above its block,
       then that of its lead-in, then that of the heading or property table above it.
+    - The parts of a requirement's card ("Requirement 5" above rows "A", "B") without force are weak requirements.
     - If the document labels its requirements ("SRS 7 - ..."), a label makes the first sentence a requirement even
       without force, and "will" is a requirement after it.
     - Text after "Rationale:" in a paragraph is left out, and so are the recitals of acts.
@@ -148,12 +155,15 @@ class _Finder:
             found = table_identifier(block.span.of(self.text))
             if found is not None:
                 self._heading_ids[block.section] = found
+        short = block.span.of(self.text).strip() if len(block.span) <= _LONGEST_PROPERTY else ""
+        if block.kind in {BlockKind.PARAGRAPH, BlockKind.CAPTION} and is_card_name(short):
+            self._announced = short.strip(" *_`:.")
+            return
         if block.kind in _EXEMPT or self._silent(block):
             return
         if block.kind is BlockKind.TABLE:
             self._take_table(block)
             return
-        short = block.span.of(self.text).strip() if len(block.span) <= _LONGEST_PROPERTY else ""
         stated = stated_identifier(short) if short else None
         if stated is not None:
             self._heading_ids[block.section] = stated
@@ -278,12 +288,39 @@ class _Finder:
         lines = block.span.of(self.text).split("\n")
         header = [cell.of(lines[0]) for cell in row_cells(0, lines[0])]
         card: str | None = None
+        obliges = False
         for row_number, line in enumerate(check_each(lines)):
             cells = row_cells(start, line)
-            card = card_identifier([cell.of(self.text) for cell in cells[:2]]) or card
+            words = [cell.of(self.text) for cell in cells[:2]]
+            if (begun := card_identifier(words)) is not None:
+                card, obliges = begun, is_card_of_requirement(words[0])
             if line.strip(" |:-") and (row_number > 0 or force_of(line, self.convention) is not None):
+                known = len(self.statements)
                 self._take_row(block, cells, header, card)
+                if card is not None and obliges:
+                    self._take_parts(block, cells, card, known)
             start += len(line) + 1
+
+    def _take_parts(self, block: Block, cells: Sequence[Span], card: str, known: int) -> None:
+        """Add the parts of a requirement that no word of force marks as weak ones: "B", "Requirement 5-2 The …".
+
+        `known` is the number of statements before the row.
+        """
+        lettered = _PART.fullmatch(cells[0].of(self.text).strip(" *_`.)")) is not None
+        parts: list[tuple[str, Span]] = []
+        for cell in cells[1:] if lettered else cells:
+            for span in sentence_spans(self.text, cell.start, cell.end):
+                opened = None if lettered else requirement_identifier(span.of(self.text))
+                if opened is not None or (lettered and not parts):
+                    parts.append((opened or card, span))
+                elif parts and parts[-1][1].end > cell.start:
+                    parts[-1] = (parts[-1][0], Span(parts[-1][1].start, span.end))
+        for identifier, span in parts:
+            is_stated = any(span.contains(each.span) for each in self.statements[known:])
+            if not is_stated and not self._is_exempt(span) and len(span.of(self.text).split()) >= _LEAST_WORDS:
+                self._add(span, Modality.REQUIREMENT, False, block.section, identifier, None)
+                self.statements[-1] = replace(self.statements[-1], weak=True)
+        self.statements[known:] = sorted(self.statements[known:], key=lambda each: each.span)
 
     def _take_row(self, block: Block, cells: Sequence[Span], header: Sequence[str], card: str | None) -> None:
         identifier, label = None, None

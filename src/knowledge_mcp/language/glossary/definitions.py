@@ -50,7 +50,7 @@ _DEFINED_AS = re.compile(
     r"|are)\s+(?:hereby\s+)?defined\s+(?:here\s+)?as:?\s+(?P<text>[^\W\d]\w*\s)"
 )
 _ENTRY = re.compile(
-    r"\s*(?:[-*•–]\s+)?(?:(?P<number>[A-Z]?\d{1,2}(?:\.\d{1,3}){1,4})\s+)?"
+    r"\s*(?:[-*•–]\s+)?(?:(?P<number>[A-Z]?\d{1,2}(?:\.\d{1,3}){1,4})\.?\s+)?"
     r"(?:\*\*(?P<bold>[^*\n]{1,80}?):?\*\*:?|__(?P<under>[^_\n]{2,80}?):?__:?|[“\"](?P<quoted>[^”\"\n]{2,80})[”\"]:?"
     r"|(?P<plain>[^\W_](?:[^\n:—–.;]|\.(?=\w)|;(?=\s\w)){0,70}?)"
     r"|(?P<symbol>[^\w\s•–—-][^\n:—–]{0,24}?(?=:\s|\s[—–-]\s|[ ]*\n)))"
@@ -59,7 +59,7 @@ _ENTRY = re.compile(
 _STOPPED = re.compile(r"(?P<term>[^\W\d_][^\n.:;—–]{1,70})\.\s+(?P<text>[A-ZÀ-Þ])")
 """A term and a full stop before its definition, as building codes print them in capitals, others in italics."""
 _NUMBER_LINE = re.compile(
-    r"\s*(?P<number>[A-Z]?\d{1,2}(?:\.\d{1,3}){1,4})[^\S\n]*+\n\s*+(?P<term>[^\n]{2,80})\n\s*+(?P<text>\S)"
+    r"\s*(?P<number>[A-Z]?\d{1,2}(?:\.\d{1,3}){1,4})\.?[^\S\n]*+\n\s*+(?P<term>[^\n]{2,80})\n\s*+(?P<text>\S)"
 )
 _ABBREVIATION = re.compile(
     r"[ \t]*(?:[-*•–][ \t]+)?[*_`]{0,2}(?P<term>(?=[^\s]*[A-Z])[A-Za-z0-9][A-Za-z0-9/&.+-]{0,14})[*_`]{0,2}"
@@ -209,7 +209,8 @@ class _Finder:
             return None
         if not rest and numbered and node.number is not None:
             made = self._printed_entry(node.number, body, begin, title)
-            sure = self._is_glossary(node.parent) or (made is not None and is_defining(made.term, made.text))
+            sure = self._is_glossary(node.parent) or node.heading.of(self.text).endswith(":")
+            sure = sure or (made is not None and is_defining(made.term, made.text))
             return made if made is not None and sure and len(title.split()) <= _LONGEST_TERM else None
         leading = list(takewhile(lambda block: block.kind in _PROSE, body))
         words = "\n".join(filter(None, (rest, *(block.span.of(self.text) for block in leading))))

@@ -12,13 +12,13 @@ from knowledge_mcp.model.document import Span
 
 _WHITE = re.compile(r"\s+")
 _DOMAIN = re.compile(r"(?:(?<!\s)\s++)?[<⟨〈](?P<domain>[^<>⟩〉\n]{2,60})[>⟩〉]\s*+")
-_SOURCES = "SOURCE|QUELLE|FUENTE"
+_SOURCES = "SOURCE|QUELLE|FUENTE|FONTE|BRON|KÄLLA|KILDE|ŹRÓDŁO|ИСТОЧНИК|来源|來源|出典|출처"
 _NOTE = re.compile(
-    rf"(?:(?<!\s)\s++)?(?:\[(?:{_SOURCES})\s?:|\((?:{_SOURCES})\s?:|\b(?:{_SOURCES})\s?:"
+    rf"(?:(?<!\s)\s++)?(?:[\[［【(（](?:{_SOURCES})\s?[:：]|\b(?:{_SOURCES})\s?[:：]"
     rf"|\b(?:{NOTE_TITLES})s?\s+\d+\s+{TO_ENTRY}\b|\b(?:{NOTE_CAPITALS})(?:\s+\d+)?\b\s*[:.–—]?\s"
     rf"|\b(?:{NOTE_TITLES}|{EXAMPLE_TITLES})s?(?:\s+\d+)?\s*:\s|\b(?:{EXAMPLE_CAPITALS})(?:\s+\d+)?\b\s*[:.–—]?\s)"
 )
-_ORIGIN = re.compile(rf"\W{{0,3}}(?:{_SOURCES})\s?:\s*(?P<origin>\S.*)")
+_ORIGIN = re.compile(rf"\W{{0,3}}(?:{_SOURCES})\s?[:：]\s*(?P<origin>\S.*)")
 _LABEL_ALONE = re.compile(
     rf"\W*+(?:(?:{NOTE_TITLES}|{EXAMPLE_TITLES})s?|{NOTE_CAPITALS}|{EXAMPLE_CAPITALS})\b[\s\d]*+(?:{TO_ENTRY})?\W*+",
     re.IGNORECASE,
@@ -149,10 +149,10 @@ def _unbracketed(origin: str) -> str:
     """Remove the closing bracket of a source and everything after it."""
     depth = 1
     for place, letter in enumerate(origin):
-        depth += (letter in "[(") - (letter in "])")
+        depth += (letter in "[(［【（") - (letter in "])］】）")
         if depth == 0:
             return origin[:place].strip()
-    return origin.strip().rstrip("])")
+    return origin.strip().rstrip("])］】）")
 
 
 def expansion_fits(abbreviation: str, words: str) -> bool:

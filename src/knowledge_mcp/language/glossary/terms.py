@@ -21,7 +21,8 @@ Paragraph = tuple[BlockKind, str]
 _NUMBER = re.compile(r"(?:(?:\d{1,3}|[A-Z])(?:\.\d{1,3}){1,6}|\d{3}-\d{2}-\d{2,3})\.?")
 """The number of an entry: "3.1", "3.1.4", "A.2.1", "112-01-01"."""
 _NUMBERED_TERM = re.compile(
-    r"(?P<number>(?:\d{1,3}|[A-Z])(?:\.\d{1,3}){1,6}|\d{3}-\d{2}-\d{2,3})\s+(?P<title>[^\W\d_][^\n.:;]{0,90}[^\W_]\)?)"
+    r"(?P<number>(?:\d{1,3}|[A-Z])(?:\.\d{1,3}){1,6}|\d{3}-\d{2}-\d{2,3})(?P<stop>\.?)\s+"
+    r"(?P<title>[^\W\d_][^\n.:;]{0,90}[^\W_]\)?)"
 )
 _GERMAN = re.compile(r"(?:.*\W)?(?:begriffe?|benennungen|definitionen|glossar)\b", re.IGNORECASE)
 """Titles of German terms clauses, whose terms start with a capital, as titles do."""
@@ -67,7 +68,7 @@ class TermsClause:
         """Read a paragraph that opens an entry: its number, title and level; None if it does not.
 
         It is either a number alone, which is then also its title, or a number and a term. The term starts in lower
-        case, except in German.
+        case, except in German and after a full stop ("4.1. Moving object").
         """
         if not self.is_open or len(text) > _LONGEST:
             return None
@@ -77,9 +78,10 @@ class TermsClause:
             if match is None or len(title.split()) > _MOST_WORDS or not self._holds(match["number"]):
                 return None
             capital = match["title"][0].isascii() and match["title"][0].isupper()
-            if capital and (not self._capitals or _PART_OF_CLAUSE.match(match["title"])):
+            may_be_title = not self._capitals or _PART_OF_CLAUSE.match(match["title"])
+            if capital and may_be_title and not match["stop"]:
                 return None
-            number, title = match["number"].rstrip("."), match["title"]
+            number, title = match["number"], match["title"]
         else:
             title = number
         level = self.level_of(number)

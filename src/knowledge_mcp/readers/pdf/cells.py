@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from knowledge_mcp.language.identifiers import card_identifier
 from knowledge_mcp.language.openings import note_in
 from knowledge_mcp.language.printed import is_note_of_table
 from knowledge_mcp.readers.pdf.lines import is_rotated, line_of, pieces_of, rows_of, size_of, stands_in
@@ -397,7 +398,10 @@ def _part(item: TextItem, start: int, end: int, step: float) -> TextItem:
 
 
 def _is_table(grid: RuledGrid, by_cell: _ItemsByCell, drawn: Drawn) -> bool:
-    """Return whether a grid is a table, not a drawing: two rows with words in two columns, and enough filled cells."""
+    """Return whether a grid is a table, not a drawing: two rows with words in two columns, and enough filled cells.
+
+    The name of a requirement above its only row counts as such a row, and so does the rest of it on the next page.
+    """
     filled = [grid.cells[at] for at in by_cell]
     beside: defaultdict[int, set[int]] = defaultdict(set)
     for cell in filled:
@@ -405,9 +409,18 @@ def _is_table(grid: RuledGrid, by_cell: _ItemsByCell, drawn: Drawn) -> bool:
             beside[row].add(cell.column)
     rows = {cell.row for cell in filled}
     full = sum(len(columns) > 1 for columns in beside.values()) + _begins_with_rest(beside)
+    if _is_card(grid, by_cell):
+        full += 1 + any(row and 0 not in columns for row, columns in beside.items())
     if full < 2 or len(rows) < 2:
         return False
     return len(filled) >= _FILLED * len(grid.cells) and not drawn.is_part(grid)
+
+
+def _is_card(grid: RuledGrid, by_cell: _ItemsByCell) -> bool:
+    """Return whether the first row is the name of a requirement across all columns: "REQUIREMENT 5"."""
+    first = [at for at, cell in enumerate(grid.cells) if not cell.row]
+    is_across = len(first) == 1 and grid.cells[first[0]].across == len(grid.edges) - 1
+    return is_across and card_identifier([" ".join(item.text for item in by_cell.get(first[0], ()))]) is not None
 
 
 def _begins_with_rest(beside: Mapping[int, set[int]]) -> bool:

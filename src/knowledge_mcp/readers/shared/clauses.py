@@ -277,10 +277,11 @@ class ClauseFinder:
             self._articles = articles_in(blocks, self._text, [heading.level for heading in headings])
         if not headings and not self._articles:
             blocks, headings = self._bold_titles(blocks)
+        headings = list(headings)
         found: dict[int, _Found] = {}
         for block in blocks:
             if block.kind is BlockKind.HEADING and block.section is not None:
-                heading = headings[block.section]
+                heading = headings[block.section] = self._numbered(headings[block.section])
                 if heading.number and (key := number_key(heading.number)):
                     self._take(key, heading.level)
                 else:
@@ -302,6 +303,14 @@ class ClauseFinder:
         for place, clause in self._comments(drafts).items():
             drafts[place] = replace(drafts[place], level=drafts[clause].level + 1, is_comment=True)
         return out, _with_named_numbers(drafts)
+
+    def _numbered(self, heading: HeadingDraft) -> HeadingDraft:
+        """Read a heading that is only a number as a clause without a title, if it is below the open clause: "4.2.1"."""
+        match = UNTITLED.fullmatch(heading.title) if heading.number is None else None
+        key = number_key(match["number"]) if match else None
+        if match is None or not key or all(above != key[:-1] for above, _ in self._open):
+            return heading
+        return replace(heading, number=match["number"], title="")
 
     def _is_worded(self, heading: HeadingDraft) -> bool:
         """Return whether a heading has a word before its number, as articles have: "ARTICLE II"."""
@@ -417,7 +426,10 @@ class ClauseFinder:
         text = block.span.of(self._text)
         match = UNTITLED.match(text)
         key = number_key(match["number"]) if match else None
-        if match is None or not key or not self._count.comes_next(key) or _PAGE.fullmatch(text):
+        if match is None or not key or _PAGE.fullmatch(text):
+            return None
+        is_first = not any(part != 1 for part in key[1:]) and self._leads.get(block.span.start, 0) >= len(text)
+        if not is_first and not self._count.comes_next(key):
             return None
         cut = len(match.group().rstrip())
         span = Span(block.span.start, block.span.start + cut)

@@ -24,6 +24,10 @@ def _listed(inside: str) -> Iterator[tuple[str, str]]:
         yield (name.strip().lower(), value.strip().strip('"')) if equals else ("", name)
 
 
+PROVISIONS = frozenset({"requirement", "recommendation", "permission"})
+"""Styles of blocks that contain one, as OGC and Metanorma write them."""
+
+
 @dataclass(slots=True)
 class Marks:
     """The marks before a block: its title, names, style and attributes."""
@@ -45,6 +49,12 @@ class Marks:
         if self.attributes.get("id"):
             self.names.append(self.attributes["id"])
 
+    @property
+    def provision(self) -> str:
+        """Return the identifier of the requirement in the block, if its attributes state one."""
+        stated = self.attributes.get("identifier") or self.attributes.get("label", "")
+        return stated if self.style in PROVISIONS else ""
+
     def _shorthand(self, part: str) -> None:
         pieces = re.split(r"([#.%])", part)
         self.style = pieces[0] or self.style
@@ -62,7 +72,8 @@ def captioned(line: str, marks: Marks) -> str:
         return "table"
     if line.startswith("image::"):
         return "figure"
-    return "example" if line.startswith("====") and marks.style.lower() not in ADMONITIONS else ""
+    is_example = line.startswith("====") and marks.style.lower() not in {*ADMONITIONS, *PROVISIONS}
+    return "example" if is_example else ""
 
 
 def words_of_image(inside: str) -> tuple[str, str]:

@@ -199,8 +199,7 @@ class _Walk:
                 yield _at(self._section(stripped, _UNDERLINES[under[0]], marks_now), [line])
                 at += 2
                 continue
-            taken = yield from self._block(lines, at, marks_now, depth)
-            at += taken
+            at += yield from self._block(lines, at, marks_now, depth)
 
     def _is_mark(self, line: str, marks: Marks) -> bool:
         """Read a line of attributes, an anchor, a title or a directive; return False for any other line."""
@@ -326,8 +325,7 @@ class _Walk:
         return rich_piece(kind, rich)
 
     def _delimited(self, line: str, inside: Sequence[str], marks: Marks, depth: int) -> Iterator[Piece]:
-        mark = line[0] if line != "--" else "--"
-        style = marks.style
+        mark, style = line[0] if line != "--" else "--", marks.style
         if mark == "/" or style == "comment":
             return
         if line[1:2] == "=" and mark in {"|", ",", ":", "!"}:
@@ -335,6 +333,8 @@ class _Walk:
         elif mark in {"-", ".", "`", "+"} or (mark == "--" and style in {"source", "listing", "literal"}):
             yield _at(with_anchors(piece(BlockKind.CODE, "\n".join(inside)), marks.names), inside)
         else:
+            if marks.provision:
+                yield piece(BlockKind.PARAGRAPH, f"Identifier: {marks.provision}")  # as it is printed
             label = ADMONITIONS.get(style.lower(), "")
             for place, each in enumerate(self._block_list(inside, depth=depth + 1)):
                 if not place:

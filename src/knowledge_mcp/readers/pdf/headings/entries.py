@@ -35,7 +35,7 @@ _FLUSH = 3.0
 """Distance in points from the left edge of a glossary's lines within which an entry begins; others continue one."""
 _TERM_WIDTH = 0.6
 """Maximum width of a term as a share of the column's width if its line is among lines of definitions."""
-_TERM_FIRST = re.compile(r"(?P<number>(?:\d{1,3}|[A-Z])(?:\.\d{1,3}){1,5}\s)?[^\s:][^:.]{0,70}(?::|\s[—–-])\s")
+_TERM_FIRST = re.compile(r"(?P<number>(?:\d{1,3}|[A-Z])(?:\.\d{1,3}){1,5}\.?\s)?[^\s:][^:.]{0,70}(?::|\s[—–-])\s")
 _STEP = re.compile(r"\d+|[A-Z]")
 _FIRST_WORD = re.compile(r"\S+")
 

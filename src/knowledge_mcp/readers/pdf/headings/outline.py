@@ -32,6 +32,8 @@ _LONGEST = 160
 _WORDED = re.compile(r"[A-ZÀ-Þ][^\W\d_]{3}")
 _COUNTED = re.compile(r"[^\W\d_]+\s+(?:\d{1,3}[A-Z]?|[IVX]+)[.:]\s")
 """A title that begins with a word and its number."""
+_COUNTED_NAME = re.compile(r"[^\W\d_]+(?:\s[^\W\d_]+){0,2}\s(?:[A-Z]\.)?\d{1,4}")
+"""A name that is only words and a number, as in lists: "Requirement 5", "Conformance class A.1"."""
 
 
 def outline_headings(entries: Sequence[Bookmark], pages: Sequence[PageLayout]) -> list[Heading]:
@@ -48,18 +50,21 @@ def outline_headings(entries: Sequence[Bookmark], pages: Sequence[PageLayout]) -
 
 
 def _without_captions(entries: Sequence[Bookmark]) -> Sequence[Bookmark]:
-    """Leave out bookmarks of tables and figures, and lists of these that follow the bookmarks of sections.
+    """Leave out bookmarks of tables and figures, and lists of these or of requirements that follow those of sections.
 
     A file whose bookmarks name hardly anything else keeps them.
     """
     kept: list[Bookmark] = []
-    listed = 0  # level of a list of tables or figures
+    listed = 0  # level of a list of tables, figures or requirements
     for place, entry in enumerate(entries):
         below = entries[place + 1] if place + 1 < len(entries) else entry
         if listed and entry.level > listed:
             continue
         goes_back = bool(kept) and entry.page < kept[-1].page
-        listed = entry.level if goes_back and below.level > entry.level and _is_caption(below.title) else 0
+        if goes_back and entry.level > 1 and _is_listed(entry.title):  # the title of the list points nowhere
+            listed = entry.level - 1
+        else:
+            listed = entry.level if goes_back and below.level > entry.level and _is_listed(below.title) else 0
         if not listed and not _is_caption(entry.title):
             kept.append(entry)
     return kept if len(kept) >= _FEWEST else entries
@@ -69,6 +74,10 @@ def _without_paragraphs(entries: Sequence[Bookmark]) -> list[Bookmark]:
     """Cut bookmarks of whole paragraphs to the titles that these begin with; leave out those that begin with none."""
     cut = [title_of_paragraph(each.title) if len(each.title) > _LONGEST else len(each.title) for each in entries]
     return [replace(each, title=each.title[:end]) for each, end in zip(entries, cut, strict=True) if end]
+
+
+def _is_listed(title: str) -> bool:
+    return _is_caption(title) or _COUNTED_NAME.fullmatch(title) is not None
 
 
 def _is_caption(title: str) -> bool:
@@ -107,8 +116,8 @@ def _match_entries(entries: Sequence[Bookmark], pages: Sequence[PageLayout], *, 
                 heading = _heading(taken, cut, entry.level, HeadingSource.OUTLINE)
                 if heading.number is None and (number := split_clause_number(entry.title).number):
                     heading.number = number
-                    if number[-1].isdigit():  # a tab may be narrow
-                        heading.title = heading.title.removeprefix(number)
+                    narrow = "" if number[-1].isdigit() else " "  # a tab may be narrow after a digit
+                    heading.title = heading.title.removeprefix(number + narrow)
                 _take_label(heading, free)
                 used.update(id(line) for line in heading.lines)
                 found.append(heading)
