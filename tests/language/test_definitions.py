@@ -348,3 +348,11 @@ def test_a_numbered_heading_that_ends_in_a_colon_is_a_term_whatever_its_definiti
     for stop, terms in ((":", ["annex"]), ("", [])):
         heading = Part(BlockKind.HEADING, f"annex{stop}", 2, "3.1")
         assert [d.term for d in _found(_TERMS, heading, _text("An annex contains long tables."))] == terms
+
+
+def test_a_source_in_brackets_may_speak_of_the_notes_of_its_entry() -> None:
+    source = "[SOURCE: KM 7:2021, 3.2, modified — The name (old) is left out. Note 1 to entry has been removed.]"
+    for words in ("A thing. " + source, "A thing. Note 1 to entry: It hums. " + source):
+        (found,) = _found(_TERMS, _text(f"pump: {words}"))
+        assert found.origin == source[9:-1]
+        assert found.notes == (("Note 1 to entry: It hums.",) if "hums" in words else ())

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from knowledge_mcp.language.glossary.definitions import find_definitions
 from knowledge_mcp.model.document import BlockKind, Document, HiddenReason, ReferenceKind
 from knowledge_mcp.model.errors import ConfigError, UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.readers.markup.reader import MarkupReader
@@ -477,3 +478,19 @@ def test_an_identifier_in_the_attributes_of_a_requirement_is_printed_above_it(na
         "Identifier: /req/pump/stop",
         "The pump SHALL stop.",
     ]
+
+
+def test_terms_of_metanorma_have_their_other_names_examples_and_source() -> None:
+    text = (
+        "== Terms and definitions\n\n[reviewer=KM]\n****\nThis clause shall stay.\n****\n\n"
+        "=== lamp\nalt:[gate lamp]\ndeprecated:[lantern]\ndomain:[yard]\n\ndevice that shows whether a gate moves\n\n"
+        "[example]\nA red light.\n\n[.source]\n<<KM7,clause 3.1>>, modified. Note 1 to\nentry has been removed.\n\n"
+        "=== gate\nbarrier of a yard\n"
+    )
+    document = read(text, "a.adoc")
+    lamp, gate = find_definitions(document)
+    assert (lamp.term, lamp.aliases, lamp.domain) == ("lamp", ("gate lamp", "lantern"), "yard")
+    assert (lamp.text, lamp.notes) == ("device that shows whether a gate moves", ("Example: A red light.",))
+    assert lamp.origin == "KM7, clause 3.1, modified. Note 1 to entry has been removed."
+    assert (gate.term, gate.text) == ("gate", "barrier of a yard")
+    assert "shall stay" not in document.text

@@ -212,16 +212,32 @@ class _Finder:
             sure = self._is_glossary(node.parent) or node.heading.of(self.text).endswith(":")
             sure = sure or (made is not None and is_defining(made.term, made.text))
             return made if made is not None and sure and len(title.split()) <= _LONGEST_TERM else None
+        if not rest and self._has_names(title, body):
+            return self._printed_entry(self.facts.clause_number(section) or "", body, begin, title)
+        number = node.number if numbered else self.facts.clause_number(node.parent)
+        return self._plain_entry(title, rest, body, Span(begin, end), number, is_sure=self._is_glossary(node.parent))
+
+    def _plain_entry(
+        self, title: str, rest: str, body: Sequence[Block], span: Span, number: str | None, *, is_sure: bool
+    ) -> Definition | None:
+        """Read a term with all the text below it, which must define it unless the section is surely a glossary."""
         leading = list(takewhile(lambda block: block.kind in _PROSE, body))
         words = "\n".join(filter(None, (rest, *(block.span.of(self.text) for block in leading))))
         if not title:
             title, _, words = words.partition("\n")
-        if len(title.split()) > _LONGEST_TERM or not (self._is_glossary(node.parent) or is_defining(title, words)):
+        if len(title.split()) > _LONGEST_TERM or not (is_sure or is_defining(title, words)):
             return None
-        number = node.number if numbered else self.facts.clause_number(node.parent)
         behind = ((block.kind, block.span.of(self.text)) for block in body[len(leading) :])
         notes = [text for kind, text in behind if kind in _NOTES or is_origin(text)]
-        return with_notes(make_definition(title, words, Span(begin, end), number), notes)
+        return with_notes(make_definition(title, words, span, number), notes)
+
+    def _has_names(self, title: str, body: Sequence[Block]) -> bool:
+        """Return whether further terms are between a heading and its definition, which begins in lower case."""
+        entry = read_entry([(block.kind, block.span.of(self.text)) for block in body], title)
+        if entry is None or len(entry.names) < 2:
+            return False
+        words = entry.words.partition("\n")[2] if entry.words.startswith("<") else entry.words
+        return words[:1].islower()
 
     def _hold_entries(self, title: str, body: Sequence[Block]) -> bool:
         """Return whether a heading is no term: several entries are below it, or it is an identifier and one is."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from knowledge_mcp.language.openings import EXAMPLE_CAPITALS, EXAMPLE_TITLES, NOTE_CAPITALS, NOTE_TITLES, TO_ENTRY
@@ -127,7 +127,7 @@ def with_notes(definition: Definition, texts: Iterable[str]) -> Definition:
     """Add the notes, examples and source from the texts after an entry; one text may contain several."""
     notes, origin = list(definition.notes), definition.origin
     for text in texts:
-        starts = [match.start() for match in _NOTE.finditer(text)]
+        starts = list(_starts(text))
         if not text[: starts[0] if starts else None].strip():
             starts = starts[1:]
         for start, end in zip([0, *starts], [*starts, len(text)], strict=True):
@@ -145,14 +145,30 @@ def is_origin(text: str) -> bool:
     return _ORIGIN.match(_WHITE.sub(" ", text)) is not None
 
 
+def _starts(text: str) -> Iterator[int]:
+    """Yield where notes and sources begin; a source in brackets may say that "Note 1 to entry" was left out."""
+    end = 0
+    for match in _NOTE.finditer(text):
+        if match.start() < end:
+            continue
+        yield match.start()
+        opening = match.group().lstrip()[:1]
+        if opening and opening in _OPEN:
+            begin = text.index(opening, match.start()) + 1
+            end = begin + len(_unbracketed(text[begin:]))
+
+
+_OPEN, _CLOSE = "[(［【（", "])］】）"
+
+
 def _unbracketed(origin: str) -> str:
     """Remove the closing bracket of a source and everything after it."""
     depth = 1
     for place, letter in enumerate(origin):
-        depth += (letter in "[(［【（") - (letter in "])］】）")
+        depth += (letter in _OPEN) - (letter in _CLOSE)
         if depth == 0:
             return origin[:place].strip()
-    return origin.strip().rstrip("])］】）")
+    return origin.strip().rstrip(_CLOSE)
 
 
 def expansion_fits(abbreviation: str, words: str) -> bool:

@@ -30,11 +30,12 @@ PROVISIONS = frozenset({"requirement", "recommendation", "permission"})
 
 @dataclass(slots=True)
 class Marks:
-    """The marks before a block: its title, names, style and attributes."""
+    """The marks before a block: its title, names, style, role and attributes."""
 
     title: str = ""
     names: list[str] = field(default_factory=list[str])
     style: str = ""
+    role: str = ""
     attributes: dict[str, str] = field(default_factory=dict[str, str])
 
     def take(self, inside: str) -> None:
@@ -61,6 +62,8 @@ class Marks:
         for mark, value in zip(pieces[1::2], pieces[2::2], strict=False):
             if mark == "#" and value:
                 self.names.append(value)
+            elif mark == "." and value:
+                self.role = value
             elif mark == "%" and value:
                 known = self.attributes.get("options", "")
                 self.attributes["options"] = f"{known},{value}".strip(",")

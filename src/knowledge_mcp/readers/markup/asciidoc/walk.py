@@ -14,7 +14,9 @@ from typing import Any
 
 from knowledge_mcp.language.openings import ADMONITIONS
 from knowledge_mcp.model.document import BlockKind
+from knowledge_mcp.readers.markup.asciidoc.entries import printed_entry
 from knowledge_mcp.readers.markup.asciidoc.inline import ATTRIBUTES, Inline, Marks, captioned, words_of_image
+from knowledge_mcp.readers.markup.asciidoc.names import ANCHOR, auto_name, ids_in
 from knowledge_mcp.readers.markup.asciidoc.tables import table_of, without_nested
 from knowledge_mcp.readers.shared.numbering import FORM_NAMES, counted, whole_number
 from knowledge_mcp.readers.shared.pieces import (
@@ -41,8 +43,6 @@ _MOST_LISTED = 5
 _SECTION = re.compile(r"(?P<marks>={1,6}|#{1,6})[ \t]+(?P<title>\S.*)")
 _ATTRIBUTE = re.compile(r":(?P<off>!?)(?P<name>\w[\w-]{0,60})!?:(?:[ \t]+(?P<value>.*))?")
 _BLOCK_TITLE = re.compile(r"\.(?P<title>[^\s.].{0,500})")
-_ANCHOR = re.compile(r"\[\[(?P<id>[^\[\],]{1,200})(?:,[^\[\]]{0,500})?\]\]")
-_INLINE_ID = re.compile(rf"{_ANCHOR.pattern}|\[#(?P<marked>[\w:-]{{1,200}})[^\[\]]{{0,100}}\](?=[#*_`])")
 _DELIMITER = re.compile(r"(?:-{4,}|\.{4,}|={4,}|\*{4,}|_{4,}|\+{4,}|/{4,}|--|[|,:!]={3,}|`{3,}[\w+-]{0,40})")
 _DIRECTIVE = re.compile(
     r"(?P<name>include|ifdef|ifndef|ifeval|endif)::(?P<target>[^\[]{0,500})\[(?P<inside>.{0,500})\]"
@@ -119,7 +119,7 @@ class _Walk:
         names: list[str] = []
         for line in self._lines:
             self._inline.take_cited(line)
-            if found := _ANCHOR.fullmatch(line.strip()):
+            if found := ANCHOR.fullmatch(line.strip()):
                 names.append(found["id"].strip())
             elif (found := ATTRIBUTES.fullmatch(line.strip())) is not None:
                 marks = Marks()
@@ -127,7 +127,7 @@ class _Walk:
                 names += marks.names
             elif (found := _SECTION.fullmatch(line)) is not None:
                 title = self._inline.plain(found["title"])
-                yield from ((name, title) for name in (*names, _auto_name(title), title))
+                yield from ((name, title) for name in (*names, auto_name(title), title))
                 names = []
             elif line.strip():
                 names = []
@@ -205,7 +205,7 @@ class _Walk:
         """Read a line of attributes, an anchor, a title or a directive; return False for any other line."""
         if (attribute := _ATTRIBUTE.fullmatch(line)) is not None:
             self._set(attribute)
-        elif (anchor := _ANCHOR.fullmatch(line)) is not None:
+        elif (anchor := ANCHOR.fullmatch(line)) is not None:
             marks.names.append(anchor["id"].strip())
         elif (attributes := ATTRIBUTES.fullmatch(line)) is not None:
             marks.take(attributes["inside"])
@@ -229,7 +229,7 @@ class _Walk:
         number = self._number(level, marks.style)
         shown = f"{number} {plain}" if number else plain
         return with_anchors(
-            heading(shown, level + 1 if self._title else max(level, 1)), [*marks.names, _auto_name(plain)]
+            heading(shown, level + 1 if self._title else max(level, 1)), [*marks.names, auto_name(plain)]
         )
 
     def _number(self, level: int, style: str) -> str:
@@ -299,14 +299,17 @@ class _Walk:
         if lines[0].startswith(" ") or marks.style in {"source", "listing", "literal"}:
             yield _at(with_anchors(piece(BlockKind.CODE, "\n".join(lines)), marks.names), lines)
             return
+        if printed := printed_entry(lines, marks.role):
+            yield from (_at(rich_piece(BlockKind.PARAGRAPH, self._inline.rich(each)), [line]) for line, each in printed)
+            return
         text = "\n".join(line.strip().removesuffix(" +") for line in lines)
         found = _ADMONITION.match(text)
         style = (found["label"] if found else marks.style).lower()
         if found:
             text = text[found.start("words") :]
         kind = BlockKind.QUOTE if marks.style in {"quote", "verse"} else BlockKind.PARAGRAPH
-        written = self._labelled(kind, ADMONITIONS.get(style, ""), text)
-        yield _at(with_anchors(written, [*marks.names, *_ids_in(text)]), lines)
+        written = self._labelled(kind, ADMONITIONS.get(style, "Example" if style == "example" else ""), text)
+        yield _at(with_anchors(written, [*marks.names, *ids_in(text)]), lines)
 
     def _table(self, line: str, inside: Sequence[str], marks: Marks, depth: int) -> Iterator[Piece]:
         """Write a table, then the tables in its cells; a table with nothing but these is left out."""
@@ -326,7 +329,7 @@ class _Walk:
 
     def _delimited(self, line: str, inside: Sequence[str], marks: Marks, depth: int) -> Iterator[Piece]:
         mark, style = line[0] if line != "--" else "--", marks.style
-        if mark == "/" or style == "comment":
+        if mark == "/" or style == "comment" or "reviewer" in marks.attributes:  # a note to the authors
             return
         if line[1:2] == "=" and mark in {"|", ",", ":", "!"}:
             yield from self._table(line, inside, marks, depth)
@@ -372,12 +375,12 @@ class _Walk:
             words, at = self._words_of(lines, at, found["words"] or "")
             names, marks.names = marks.names, []
             if term is not None:
-                described = with_anchors(self._described(term["term"], words), [*names, *_ids_in(term["term"])])
+                described = with_anchors(self._described(term["term"], words), [*names, *ids_in(term["term"])])
                 yield _at(described, lines[begun:at])
             else:
                 item_piece = with_anchors(
                     self._item(found["marks"], counted(counts[level], forms[level]), words, level),
-                    [*names, *_ids_in(words)],
+                    [*names, *ids_in(words)],
                 )
                 yield _at(item_piece, lines[begun:at])
             taken = yield from self._attached(lines, at, depth)
@@ -447,15 +450,6 @@ def _put_before(written: Piece, words: str) -> None:
     written["links"] = [[start + len(words), end + len(words), to] for start, end, to in written.get("links", ())]
 
 
-def _auto_name(title: str) -> str:
-    """Return the name that AsciiDoc generates for a section from its title."""
-    return "_" + re.sub(r"[ .-]+", "_", re.sub(r"[^\w .-]", "", title.lower())).strip("_")
-
-
-def _ids_in(text: str) -> list[str]:
-    return [(found["id"] or found["marked"]).strip() for found in _INLINE_ID.finditer(text)]
-
-
 def _form_of(mark: str) -> str:
     """Return the form of a list's numbers by its mark: digits at the first level, then letters, then Roman numerals."""
     return "1aiAI"[min(len(mark), 5) - 1] if mark.startswith(".") else "1"
@@ -489,7 +483,7 @@ def _continues(line: str) -> bool:
         not stripped
         or _DELIMITER.fullmatch(stripped)
         or ATTRIBUTES.fullmatch(stripped)
-        or _ANCHOR.fullmatch(stripped)
+        or ANCHOR.fullmatch(stripped)
         or _DIRECTIVE.fullmatch(stripped)
         or stripped == "+"
     )
