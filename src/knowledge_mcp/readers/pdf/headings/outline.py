@@ -32,7 +32,7 @@ _LONGEST = 160
 _WORDED = re.compile(r"[A-ZÀ-Þ][^\W\d_]{3}")
 _COUNTED = re.compile(r"[^\W\d_]+\s+(?:\d{1,3}[A-Z]?|[IVX]+)[.:]\s")
 """A title that begins with a word and its number."""
-_COUNTED_NAME = re.compile(r"[^\W\d_]+(?:\s[^\W\d_]+){0,2}\s(?:[A-Z]\.)?\d{1,4}")
+_COUNTED_NAME = re.compile(r"[^\W\d_]{1,30}(?:\s[^\W\d_]{1,30}){0,2}\s(?:[A-Z]\.)?\d{1,4}")
 """A name that is only words and a number, as in lists: "Requirement 5", "Conformance class A.1"."""
 
 
