@@ -27,8 +27,7 @@ Crane Rules
 .. _scope:
 
 1 Scope
-
-
+=======
 
 A crane shall be greased, see `2 Terms`_, :ref:`scope` and :doc:`other <other>`. Also :rfc:`2119`.
 
@@ -469,7 +468,8 @@ def test_roles_of_a_number_keep_their_words_and_lead_to_the_document() -> None:
     document = read(PROPOSAL, "proposal-0012.rst")
     assert "A crane signals as its rules, PEP 8 and PEP 554 say. See the list." in document.text
     assert any("9110" in reference.target for reference in document.references)
-=======
+
+
 @pytest.mark.parametrize("name", ["identifier", "label"])
 def test_an_identifier_in_the_attributes_of_a_requirement_is_printed_above_it(name: str) -> None:
     text = f".Stopping\n[requirement,model=ogc,{name}=/req/pump/stop]\n====\nThe pump SHALL stop.\n====\n"
