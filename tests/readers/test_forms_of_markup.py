@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from knowledge_mcp.language.glossary.definitions import find_definitions
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.readers.docx.reader import DocxReader
 from knowledge_mcp.readers.html.reader import HtmlReader
@@ -102,6 +103,32 @@ def test_a_place_in_another_document_is_named_with_that_document(reference: str,
 def test_other_names_of_a_term_and_ticks_of_a_checklist_are_kept() -> None:
     document = read("alt:[rough rice]\n\n* [x] milled\n* [ ] sold\n", "adoc")
     assert blocks(document) == ["rough rice", "• [x] milled", "• [ ] sold"]
+
+
+@pytest.mark.parametrize("name", ["identifier", "label"])
+def test_an_identifier_in_the_attributes_of_a_requirement_is_printed_above_it(name: str) -> None:
+    text = f".Stopping\n[requirement,model=ogc,{name}=/req/pump/stop]\n====\nThe pump SHALL stop.\n====\n"
+    assert blocks(read(text, "adoc")) == [
+        "Stopping",
+        "Identifier: /req/pump/stop",
+        "The pump SHALL stop.",
+    ]
+
+
+def test_terms_of_metanorma_have_their_other_names_examples_and_source() -> None:
+    text = (
+        "== Terms and definitions\n\n[reviewer=KM]\n****\nThis clause shall stay.\n****\n\n"
+        "=== lamp\nalt:[gate lamp]\ndeprecated:[lantern]\ndomain:[yard]\n\ndevice that shows whether a gate moves\n\n"
+        "[example]\nA red light.\n\n[.source]\n<<KM7,clause 3.1>>, modified. Note 1 to\nentry has been removed.\n\n"
+        "=== gate\nbarrier of a yard\n"
+    )
+    document = read(text, "adoc")
+    lamp, gate = find_definitions(document)
+    assert (lamp.term, lamp.aliases, lamp.domain) == ("lamp", ("gate lamp", "lantern"), "yard")
+    assert (lamp.text, lamp.notes) == ("device that shows whether a gate moves", ("Example: A red light.",))
+    assert lamp.origin == "KM7, clause 3.1, modified. Note 1 to entry has been removed."
+    assert (gate.term, gate.text) == ("gate", "barrier of a yard")
+    assert "shall stay" not in document.text
 
 
 # ---- web pages ------------------------------------------------------------------------------------------------------

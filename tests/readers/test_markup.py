@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knowledge_mcp.language.glossary.definitions import find_definitions
 from knowledge_mcp.model.document import BlockKind, Document, HiddenReason, ReferenceKind
 from knowledge_mcp.model.errors import ConfigError, UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.readers.markup.reader import MarkupReader
@@ -468,29 +467,3 @@ def test_roles_of_a_number_keep_their_words_and_lead_to_the_document() -> None:
     document = read(PROPOSAL, "proposal-0012.rst")
     assert "A crane signals as its rules, PEP 8 and PEP 554 say. See the list." in document.text
     assert any("9110" in reference.target for reference in document.references)
-
-
-@pytest.mark.parametrize("name", ["identifier", "label"])
-def test_an_identifier_in_the_attributes_of_a_requirement_is_printed_above_it(name: str) -> None:
-    text = f".Stopping\n[requirement,model=ogc,{name}=/req/pump/stop]\n====\nThe pump SHALL stop.\n====\n"
-    assert [found for _, found in blocks(read(text, "a.adoc"))] == [
-        "Stopping",
-        "Identifier: /req/pump/stop",
-        "The pump SHALL stop.",
-    ]
-
-
-def test_terms_of_metanorma_have_their_other_names_examples_and_source() -> None:
-    text = (
-        "== Terms and definitions\n\n[reviewer=KM]\n****\nThis clause shall stay.\n****\n\n"
-        "=== lamp\nalt:[gate lamp]\ndeprecated:[lantern]\ndomain:[yard]\n\ndevice that shows whether a gate moves\n\n"
-        "[example]\nA red light.\n\n[.source]\n<<KM7,clause 3.1>>, modified. Note 1 to\nentry has been removed.\n\n"
-        "=== gate\nbarrier of a yard\n"
-    )
-    document = read(text, "a.adoc")
-    lamp, gate = find_definitions(document)
-    assert (lamp.term, lamp.aliases, lamp.domain) == ("lamp", ("gate lamp", "lantern"), "yard")
-    assert (lamp.text, lamp.notes) == ("device that shows whether a gate moves", ("Example: A red light.",))
-    assert lamp.origin == "KM7, clause 3.1, modified. Note 1 to entry has been removed."
-    assert (gate.term, gate.text) == ("gate", "barrier of a yard")
-    assert "shall stay" not in document.text
