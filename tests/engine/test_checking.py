@@ -333,6 +333,11 @@ def test_a_withdrawn_item_of_a_list_obliges_nobody() -> None:
         ("The supply shall be 24 V DC.", "The supply is 24 V AC.", "conflict"),
         ("The enclosure shall have protection IP65.", "The enclosure has protection IP54.", "limit"),
         ("The controller shall log all alarms.", "The controller should log all alarms.", "force"),
+        (
+            "If moved, it shall comply with this clause.",
+            "If moved, it need not comply with this clause.",
+            "force",
+        ),
         ("Passwords shall be stored as hashes.", "Passwords are stored as hashes.", ""),
         ("Passwords shall be stored as hashes.", "Passwords are not stored as hashes until they are used.", ""),
         ("Passwords shall not be stored as text.", "Passwords are not stored as text.", ""),

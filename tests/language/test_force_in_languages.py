@@ -16,6 +16,11 @@ _R, _S, _M, _C = Modality.REQUIREMENT, Modality.RECOMMENDATION, Modality.PERMISS
 _SENTENCES = [
     ("de", "Das Ventil muss innerhalb von 2 s schließen.", _R, False),
     ("de", "Das Ventil darf nicht undicht sein.", _R, True),
+    ("de", "Die Prüfer dürfen Daten der Kunden, der Ämter und der Bauherren nicht erheben.", _R, True),
+    ("de", "Die Tür darf rot sein, das Fenster nicht.", _M, False),
+    ("de", "Die Tür darf offen stehen, wenn das Fenster nicht offen steht.", _M, False),
+    ("de", "(2) Soll die Pumpe geändert werden, so kann der Betreiber davon absehen.", _C, False),
+    ("de", "b) Muss die Pumpe ruhen, ist das Ventil zu schließen.", _R, False),
     ("de", "Zum Schutz der nicht rauchenden Gäste ist eine Wand aufzustellen.", _R, False),
     ("de", "In nicht öffentlichen Räumen darf geraucht werden.", _M, False),
     ("de", "Nicht benutzte Öffnungen sind zu verschließen.", _R, False),

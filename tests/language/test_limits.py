@@ -41,6 +41,7 @@ def test_the_words_of_a_limit_belong_to_the_nearest_number(sentence: str, found:
         ("It shall have no parts that exceed 60 °C.", ["at most 60 °C"]),
         ("It shall not be allowed to exceed 60 °C.", ["at most 60 °C"]),
         ("It runs without exceeding 60 °C.", ["at most 60 °C"]),
+        ("Doors do not reduce the width of the exit stairs to less than 750 mm.", ["at least 0.75 m"]),
         ("Lengths of more than 45 m are not permitted.", ["at most 45 m"]),
         ("Ducts longer than 45 m are not used with more than 3 bends.", ["at least 45 m", "at most 3 bend"]),
         ("A value of 50 mg/l shall not be exceeded.", ["at most 50 g/m³"]),

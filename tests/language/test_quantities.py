@@ -59,6 +59,7 @@ from knowledge_mcp.language.quantities.reading import quantities
         ("2 kN/m², 2 kN/m and 2 m/s²", [(2000, "Pa", "exactly"), (2000, "N/m", "exactly"), (2, "m/s²", "exactly")]),
         ("36 km/h and 5 N·m", [(10, "m/s", "exactly"), (5, "Nm", "exactly")]),
         ("10⁻⁶ s, 5 × 10^-6 s, 1e-6 s", [(1e-6, "s", "exactly"), (5e-6, "s", "exactly"), (1e-6, "s", "exactly")]),
+        ("2^24.5 bytes and 10^3.5 m", [(2**24.5, "B", "exactly"), (10**3.5, "m", "exactly")]),
         ("1/2 inch and 1 1/2 inches", [(0.0127, "m", "exactly"), (0.0381, "m", "exactly")]),
         ("5 M, 5 G and 5 per cent", [(5, "M", "exactly"), (5, "G", "exactly"), (5, "%", "exactly")]),
         ("See clause 4.2 of IEC 61508 and RFC 2119.", []),

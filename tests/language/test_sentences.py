@@ -32,6 +32,9 @@ def _split(text: str) -> list[str]:
         "It weighs approx. 12 kg in all.",
         "wrapped at\nthe line's end.",
         "Rails are at least 34 in. (865 mm) and at most 3 ft. 2 in. (965 mm) high.",
+        "Das Gesetz (BGBl. I S. 1234), zuletzt geändert (ABl. L 46 vom 19.2.2011, S. 14), gilt.",
+        "Les mesures prévues aux articles L. 611-31 et L. 611-32 sont prises.",
+        "As amended by Pub. L. 116-92, 133 Stat. 1234, the rule applies.",
         "Use 1½ in. [38 mm] or 2-in. 10 gauge pipe.",
     ],
 )

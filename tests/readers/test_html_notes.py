@@ -50,7 +50,8 @@ def test_the_list_of_contents_is_no_text_and_a_list_of_some_links_is() -> None:
 @pytest.mark.parametrize(
     ("raised", "shown"),
     [("n", "2^n"), ("XLEN", "2^XLEN"), ("n−1", "2^(n−1)"), ("-(B+1)", "2^(-(B+1))"), ("(k+1)", "2^(k+1)"),
-     ("nd", "2nd"), ("ND", "2ND"), ("TM", "2TM"), ("a", "2ᵃ"), ("a, b", "2ᵃ,ᵇ"), ("e", "2ᵉ"), ("post-it", "2post-it")],
+     ("nd", "2nd"), ("ND", "2ND"), ("TM", "2TM"), ("a", "2ᵃ"), ("a, b", "2ᵃ,ᵇ"), ("e", "2ᵉ"), ("post-it", "2post-it"),
+     ("24.5", "2^24.5"), ("-0.5", "2^-0.5"), ("1/2", "2^(1/2)"), ("1,5", "2¹,⁵"), ("1, 2", "2¹,²")],
 )  # fmt: skip
 def test_a_power_is_not_read_as_a_factor_and_marks_of_notes_are_raised(raised: str, shown: str) -> None:
     assert read(f"<p>At most 2<sup>{raised}</sup> bytes.</p>").text == f"At most {shown} bytes."

@@ -10,7 +10,7 @@ from knowledge_mcp.language.multilingual.force import forces, masked
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.printed import PLACE_REFERENCE, PrintedMark, mask_places
 from knowledge_mcp.language.quantities.dates import days_in
-from knowledge_mcp.language.quantities.numerals import VULGAR, Numeral, is_ambiguous, numerals_in
+from knowledge_mcp.language.quantities.numerals import LOWERED, VULGAR, Numeral, is_ambiguous, numerals_in
 from knowledge_mcp.language.quantities.ratings import ratings_in
 from knowledge_mcp.language.quantities.reading import Quantity
 from knowledge_mcp.language.quantities.units import is_physical, unit_behind
@@ -172,7 +172,8 @@ def _with_unit(text: str, number: Numeral, language: str | None) -> PrintedMark 
 def _number_key(printed: str) -> str:
     """Normalise the spelling of a number with its sign, and drop a footnote mark."""
     number = "".join(printed.translate(_FRACTIONS).split())
-    number = number if _POWER.search(number) else _RAISED.sub("", number)
+    is_power = _POWER.search(number) is not None
+    number = _RAISED.sub(lambda raised: f"^{raised[0].translate(LOWERED)}" if is_power else "", number)
     number = _DECIMAL_COMMA.sub(".", number)
     return number.replace("−", "-").replace(">=", "≥").replace("<=", "≤")
 

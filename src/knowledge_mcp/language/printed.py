@@ -24,8 +24,16 @@ _NOTE_MARK = (
     rf"\[\^[^\]\s]{{1,40}}\]|(?<!⁽)[{RAISED}]{{1,3}}⁾|(?:(?<=[a-z]{{3}})|(?<=[.,;:)\]”\"])|^)[{RAISED}]{{1,3}}(?!\w)"
 )
 _NOTE_MARKS = re.compile(_NOTE_MARK)
-_ELSEWHERE = rf"(?<![\w.-])(?:(?!po?[iu]?nt)(?:{NUMBERED}|pp?\.|(?-i:S)\.)|§{{1,2}})"
-"""Words before the numbers of places in all languages, except "point": "dew point 5 °C" is a limit."""
+_ELSEWHERE = rf"(?<![\w.-])(?:(?!po?[iu]?nt)(?:{NUMBERED}|pp?\.|(?<!\d\s)(?-i:LO|[ADLRS])\.)|§{{1,2}})"
+"""Words before the numbers of places in all languages, except "point": "dew point 5 °C" is a limit.
+
+So is a letter before the number of an article: "L. 111-2".
+"""
+_DEGREE_MARK = (
+    r"(?:^[\s•*-]{0,8}|(?<=[:;]\s))[1-9]?\d°(?=\s(?!(?-i:[CFK])\b))"
+    r"|\b(?:aux?|du|des|les?)\s[1-9]?\d°(?:(?:,|\set|\sou|\sà)\s[1-9]?\d°){0,9}(?=\s(?:de|du)\b)"
+)
+"""Numbers of items in French laws, at their beginning and where they are referred to: "1° …", "au 2° du I"."""
 _COUNTS = (
     rf"\s?(?:%|°|(?:(?-i:[kcmµ]?[mgslAVW]|h|t|[kM]?Pa|Hz)|bar|min|mois|jours?|ans|heures?|minutes?|días?|mes(?:es)?|años"
     rf"|horas?|minutos?)\b)|\s(?!(?:{NUMBERED})\b)(?-i:[A-ZÄÖÜ])"
@@ -47,7 +55,7 @@ PLACE_REFERENCE = re.compile(
     r"|\b(?:version|edition|revision|rev\.?)\s?(?:==?|:)\s?v?\d[\w.-]{0,40}|(?<![\w.])v?\d{1,3}(?:\.\d{1,3}){0,3}\.x\b"
     r"|(?:\b(?:see|in|per) issues?|\bpull requests?)\s{1,3}#?\d{1,6}\b|(?<![\w&])#\d{1,6}\b|\bdoi:\s?\S{1,200}"
     r"|(?:©|\(c\)|\bcopyright)\s{0,3}(?:©\s{0,3})?\d{4}(?:\s?[-–,]\s?\d{4}){0,9}"
-    rf"|{_NOTE_MARK}"
+    rf"|{_NOTE_MARK}|{_DEGREE_MARK}"
     r"|(?<=[\w\]])\[\d{1,6}\](?=\.[A-Za-z_])"
     r"|\[\[[^\]\s]{1,60}\]\]|(?<![\w\]])\[(?:\d{1,3}|[A-Za-z][\w.-]{1,40}\d)\]"
     r"|\bhttps?://\S{1,500}|\b\d{4}-\d{2}-\d{2}(?:T\d\d:[\d:.]{2,15}(?:Z|[+-]\d\d:\d\d)?)?\b|\b[0-9a-f]{6,8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{6,12}\b|^[\s•*-]{0,8}\(?[A-Z]{0,2}\d{1,3}(?:[a-z]{1,2}\d{0,2}[a-z]?)?\+{0,2}[.)](?=\s)",

@@ -17,6 +17,7 @@ _ABBREVIATIONS = frozenset(
     " ed eds rev ver vs mr mrs ms dr prof st inc ltd co corp dept max min ca ff al pp p app ann encl op ibid a.k.a"
     " bzw evtl ggf inkl nr sog usw vgl abs abschn abb anm aufl pág núm p.ex p.ej"
     " mind gem einschl zzgl exkl entspr ziff kap lfd str tel bspw insb env réf"
+    " bgbl abl gvbl gmbl banz buchst halbs pub stat"
     " u.s u.k u.n jan feb mar apr jun jul aug sep sept oct nov dec".split()
 )
 """Abbreviations that do not end a sentence, in lower case, without the last full stop."""
@@ -147,13 +148,14 @@ def _ends_sentence(text: str, begin: int, match: re.Match[str], end: int) -> boo
         return False
     if after < end and text[after].isdigit() and _is_unit(text[max(begin, match.start() - 9) : match.start()]):
         return False
-    return not (len(word) == 1 and word.isupper() and stop == "." and _is_initial(text[begin:word_start]))
+    is_initial = len(word) == 1 and word.isupper() and stop == "."
+    return not (is_initial and _is_initial(text[begin:word_start], is_numbered=text[after : after + 1].isdigit()))
 
 
-def _is_initial(before: str) -> bool:
+def _is_initial(before: str, *, is_numbered: bool) -> bool:
     """Return whether a letter is the initial of a name or title ("Annex A. Title"), not the end of a sentence.
 
-    Ends of sentences are "of type B.", "16 A.".
+    Ends of sentences are "of type B.", "16 A.". A letter before a number names a place: "l'article L. 111-2".
     """
     words = before[-_NEAR:].split()
     if len(words) < 2:
@@ -161,7 +163,7 @@ def _is_initial(before: str) -> bool:
     last = words[-1].lstrip(_OPENERS)
     if _FIGURE.search(last) or _LETTERED.fullmatch(last):
         return False
-    return not (last.isalpha() and last.islower() and last not in _JOINS_NAME)
+    return is_numbered or not (last.isalpha() and last.islower() and last not in _JOINS_NAME)
 
 
 def _is_unit(before: str) -> bool:

@@ -160,7 +160,7 @@ def _inside(
         if left and right:
             is_sure = known.has(before[left[0]][1], after[right[0]][1])
             found = edited(ones, theirs, convention, places, numbers, ALL_ALIKE if is_sure else weights)
-            found += [] if is_informative else turned(ones, theirs, found)
+            found += [] if is_informative else turned(ones, theirs, found, convention)
             found = as_parts(ones, theirs, found, convention)
             if is_aside and found and not any(obliges(each, convention) for each in (*ones, *theirs)):
                 found = [as_words(" ".join(ones), " ".join(theirs))]  # numbers of references and indexes limit nothing

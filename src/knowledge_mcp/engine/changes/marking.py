@@ -255,6 +255,34 @@ def _denying(sentence: str, words: Sequence[PrintedMark], limit: Quantity) -> in
     return next((place for place in near if 0 <= place < len(words) and words[place].key.endswith(" not")), None)
 
 
+def without_misread(
+    sides: tuple[list[MarkedWord], list[MarkedWord]], sentences: Sequence[str]
+) -> tuple[list[MarkedWord], list[MarkedWord]]:
+    """Turn words of force into plain words that the other sentence has, too, and in which they are not recognised.
+
+    Whether "ist … zulässig" is recognised may depend on a comma: such a word did not come or go.
+    """
+    counts = [Counter(mark.text for mark in marks_of(side, FORCE_KEY)) for side in sides]
+    for this, other in ((0, 1), (1, 0)):
+        if counts[this].total() <= counts[other].total():
+            continue
+        for word in [word for word in counts[this] if counts[this][word] > counts[other][word]]:
+            pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
+            printed, its = (len(pattern.findall(sentences[side])) for side in (this, other))
+            if 0 < printed <= its:
+                sides[this][:] = _plain(sides[this], word)
+    return sides
+
+
+def _plain(side: Sequence[MarkedWord], word: str) -> Iterator[MarkedWord]:
+    """Yield the words of a sentence; those of one word of force are plain words."""
+    for key, mark in side:
+        if mark is not None and key == FORCE_KEY and mark.text == word:
+            yield from ((each, None) for each in words_and_signs(word))
+        else:
+            yield key, mark
+
+
 def marks_of(side: Sequence[MarkedWord], key: str) -> list[PrintedMark]:
     """List the marks of one kind, `FORCE_KEY` or `NUMBER_KEY`, in order."""
     return [mark for word, mark in side if mark and word == key]

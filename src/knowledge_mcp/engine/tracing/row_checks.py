@@ -273,7 +273,7 @@ def _keeps(value: float, limit: Quantity, stated: Quantity) -> bool | None:
 
 
 def force_check(demand: str, quotes: Sequence[tuple[str, str]]) -> RowCheck | None:
-    """Report that a requirement is only recommended in the evidence, which says "should" and nothing stronger.
+    """Report that evidence only recommends what is required, "should", or leaves it free, "need not".
 
     Args:
         demand: its text.
@@ -283,12 +283,18 @@ def force_check(demand: str, quotes: Sequence[tuple[str, str]]) -> RowCheck | No
     strengths = [(_strongest(quote), quote, where) for quote, where in quotes]
     if asked is None or asked.modality is not Modality.REQUIREMENT:
         return None
-    advised = [each for each in strengths if each[0] is not None and each[0].modality is Modality.RECOMMENDATION]
+    advised = [each for each in strengths if each[0] is not None and _is_weaker(each[0])]
     if not advised or len(advised) < len(strengths):
         return None
     force, quote, where = advised[0]
     word = quote[force.start : force.end] if force is not None else ""
     return RowCheck(CheckType.FORCE, RowResult.DIFFERS, demand[asked.start : asked.end], word, where)
+
+
+def _is_weaker(force: Force) -> bool:
+    """Return whether a word of force recommends something or frees from it."""
+    is_free = force.modality is Modality.PERMISSION and force.negated
+    return is_free or force.modality is Modality.RECOMMENDATION
 
 
 def _strongest(text: str) -> Force | None:

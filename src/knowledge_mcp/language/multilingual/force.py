@@ -76,6 +76,9 @@ _INSERTED = re.compile(
 )
 """An insertion between two commas in a German clause: "darf, wenn Personen anwesend sind, nicht …"."""
 _VERB_AT_END = re.compile(r"[a-zäöüß]+n")
+_LABEL = re.compile(r"\W{0,4}(?:\d{1,3}[a-z]?|[a-z])[.)]\s{1,3}(?=[A-ZÀ-ÖØ-Þ])")
+"""The label of a sentence: "(2) Soll …"; an item "b) kann …" only continues its introduction."""
+_JOINING = frozenset({"ist", "sind", "war", "waren", "wird", "werden", "wäre", "sei"})
 _MODALS = frozenset({"müssen", "dürfen", "sollen", "sollten", "können"})
 
 
@@ -92,8 +95,8 @@ def forces(sentence: str, code: str, *, capitals: bool = False) -> Iterator[Foun
         code: one of `FORCEFUL`.
         capitals: only words in capitals count.
     """
-    condition = 0
-    if not capitals and CONDITION[code].match(sentence):
+    condition, label = 0, _LABEL.match(sentence)
+    if not capitals and CONDITION[code].match(sentence, label.end() if label else 0):
         condition = max(sentence.find(","), 0)
     matches = list(WORDS[code].finditer(sentence))
     joints = [joint for one, other in pairwise(filter(_is_verb, matches)) for joint in _joint(sentence, one, other)]
@@ -134,8 +137,22 @@ def _clause(sentence: str, match: re.Match[str], code: str, joints: Sequence[tup
     mark, begin = "", 0
     for found in _BREAK.finditer(before):
         mark, begin = found.group(), found.end()
-    end = _BREAK.search(after)
-    return before[begin:], after[: end.start()] if end else after, mark
+    return before[begin:], after[: _end_of_clause(after, is_frame=code == "de" and _is_verb(match))], mark
+
+
+def _end_of_clause(after: str, *, is_frame: bool) -> int:
+    """Return where the clause ends that continues after a word of force.
+
+    Args:
+        after: the text behind the word.
+        is_frame: it is a German verb, whose clause ends with another verb and not at the comma of a list: "darf Daten
+            der Kunden, der Ämter und der Bauherren nicht erheben".
+    """
+    for found in _BREAK.finditer(after):
+        words = after[: found.start()].split()
+        if found.group() != "," or not (is_frame and words) or _VERB_AT_END.fullmatch(words[-1]):
+            return found.start()
+    return len(after)
 
 
 def _blanked(text: str, match: re.Match[str]) -> str:
@@ -160,7 +177,8 @@ def _judged_state(word: str, denied: bool) -> tuple[Modality, bool]:
 
 def _german(match: re.Match[str], before: str, after: str, mark: str) -> tuple[Modality, bool] | None:
     kind = match.lastgroup or ""
-    ends = not after.strip() or after.split(maxsplit=1)[0] in {"und", "oder"}
+    behind = after.split(maxsplit=1)
+    ends = not behind or behind[0] in {"und", "oder"} or (kind == "state" and after.strip() in _JOINING)
     if mark == "," and ends and _SUBORDINATE.match(before):
         return None
     clause = f"{before}\n{after}"

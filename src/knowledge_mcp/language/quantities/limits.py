@@ -20,6 +20,7 @@ _DENIED_BEFORE = re.compile(
     r"(?:\s(?!(?:and|or|but|if|when|where|that|which|unless|so|und|oder|wenn|dass?|die|der"
     r"|et|ou|mais|si"
     r"|qu\w{0,3}|y|o|si|que|only|apply)\b)[^\s,;:.()\d]{1,30}){0,6}\s?\Z"
+    r"|\b(?:do|does|did) not(?:\s(?!(?:and|or|but|if|when|where|that|which|unless|so)\b)[^\s,;:.()\d]{1,30}){0,12}\s\Z"
     r"|\b(?:no|kein\w{0,2}|aucune?)\s[^,;:.()\d]{1,40}\s(?:that|which|die|der|das|qui)\s\Z"
     r"|\b(?:without|sans|sin|(?:prevent|avoid)\w{0,3}(?: from)?)\s(?:[^\W\d]{1,20}\s)?\Z",
     re.IGNORECASE,

@@ -130,7 +130,7 @@ _PARTS = {
 _BLANK = r"[ \u2009\u00a0\u202f]"
 VULGAR = "".join(chr(code) for code in (*range(0xBC, 0xBF), *range(0x2150, 0x215F)))
 """Fractions that are a single character: ½."""
-_EXPONENT = r"[+−-]?\d{1,2}"
+_EXPONENT = r"[+−-]?\d{1,2}(?:\.\d{1,3})?"
 _RAISED = r"[⁺⁻]?[⁰¹²³⁴-⁹]{1,2}"
 _MONEY = r"(?:(?:US|AU|NZ|HK|[AC])?\$|[€£¥]|(?:EUR|USD|GBP|CHF)(?=[\s\d]))\s?"
 _IN_DIGITS = re.compile(
@@ -389,11 +389,12 @@ def _value(number: re.Match[str]) -> float:
     return sign * value
 
 
-def _exponent(printed: str) -> int:
-    return int(printed.translate(_LOWERED))
+def _exponent(printed: str) -> float:
+    return float(printed.translate(LOWERED))
 
 
-_LOWERED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺−", "0123456789-+-")
+LOWERED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺−", "0123456789-+-")
+"""Raised digits and signs as those on the line."""
 
 
 def names_of_number(value: float) -> tuple[str, ...]:

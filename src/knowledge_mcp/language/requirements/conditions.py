@@ -33,7 +33,7 @@ class ConditionPhrase(NamedTuple):
 
 
 _EXCEPTIONS = (
-    r"unless|except(?:ing)?(?!ion)|with the exception of|(?<!be )other than|apart from|excluding"
+    r"unless|except(?:ing)?(?!ion)|with the exception of|(?<!be )(?<!is )(?<!are )other than|apart from|excluding"
     r"|(?<=, )save (?:for|as|where)"
     r"|es sei denn|außer(?! (?:Betrieb|Kraft|Acht|Haus|Dienst|Funktion|Frage)\b)|ausgenommen|mit Ausnahme|abgesehen von"
     r"|sauf|hormis|à moins (?:que|qu['’])|à l['’]exception|salvo|excepto|a menos que|con excepción"

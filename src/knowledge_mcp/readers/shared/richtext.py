@@ -159,6 +159,9 @@ _SUBSCRIPT = str.maketrans("0123456789+-−–()", "₀₁₂₃₄₅₆₇₈�
 _NOTE_LETTERS = re.compile(rf"[{LETTERS}](?:, ?[{LETTERS}]){{0,5}},?\)?")
 _RAISED_LETTERS = str.maketrans(f"{LETTERS})", f"{RAISED_LETTERS}⁾", " ")
 _SCRIPTABLE = re.compile(r"[0-9+\-−–()]+")
+_DECIMAL = re.compile(r"[+\-−]?\d{1,6}(?:\.\d{1,6}|[/⁄]\d{1,6})")
+_LISTED = re.compile(r"\d{1,6}(?:, ?\d{1,6}){1,8}")
+"""Raised numbers with a comma: marks of notes, or a decimal comma, which reads the same."""
 _TERM = r"\(?(?:\d{1,6}(?:[A-Z]{1,8}|[a-z])?|[A-Z]{1,8}|[a-z])\)?"
 _EXPONENT = re.compile(
     r"(?!(?:SM|ST|ND|RD|TH|TM|MC|MD|ER|RE|[ACEOR])\Z)[A-Z]{1,8}|[ijkmnxyz]"
@@ -170,7 +173,7 @@ _EXPONENT = re.compile(
 def raised_or_lowered(text: str, place: str) -> str:
     """Write raised and lowered digits and raised marks of notes as such signs, and other exponents as in equations.
 
-    10³ must not read 103, nor 40ᵃ as 40a, nor 2^N or 2^(n-1) as 2N or 2n-1.
+    10³ must not read 103, nor 40ᵃ as 40a, nor 2^N or 2^(n-1) as 2N or 2n-1, nor 2^24.5 as 224.5.
 
     `place` is "superscript" or "subscript", or HTML's names for them; for any other value the text is unchanged.
     """
@@ -178,6 +181,10 @@ def raised_or_lowered(text: str, place: str) -> str:
         return f"^{text}" if text.isalnum() or text[0] == "(" else f"^({text})"
     if place.startswith("sup") and _NOTE_LETTERS.fullmatch(text.strip()):
         return text.translate(_RAISED_LETTERS)
+    if place.startswith("sup") and (number := _DECIMAL.fullmatch(text.strip())):
+        return f"^{number[0]}" if "." in number[0] else f"^({number[0]})"
+    if place.startswith("sup") and _LISTED.fullmatch(text.strip()):
+        return text.translate(_SUPERSCRIPT).replace(" ", "")
     if not place.startswith(("sup", "sub")) or not _SCRIPTABLE.fullmatch(text.strip()):
         return text
     return text.translate(_SUPERSCRIPT if place.startswith("sup") else _SUBSCRIPT)

@@ -45,8 +45,12 @@ def changed_conditions(one: str, other: str) -> tuple[list[TextChange], str, str
         return [], one, other
     pairs = _pairs(before, after)
     turned = [pair for pair in pairs if _is_turned(*pair)]
-    gone = _alone(before, [was for was, _ in pairs], one, other)
-    come = _alone(after, [now for _, now in pairs], other, one)
+    lost, gained = (_unpaired(before, [was for was, _ in pairs]), _unpaired(after, [now for _, now in pairs]))
+    gone, come = _alone(lost, one, other), _alone(gained, other, one)
+    if bool(gone) is not bool(
+        come
+    ):  # "soweit in A nichts anderes" may be "soweit in B nichts anderes" on one side only
+        gone, come = gone or _begun_as(come, lost), come or _begun_as(gone, gained)
     changes = [TextChange(ChangeType.CONDITION, was.text, now.text, one, other) for was, now in turned]
     if gone or come:
         way = _direction(gone, come, after if come else before)
@@ -81,12 +85,20 @@ def _is_turned(was: ConditionPhrase, now: ConditionPhrase) -> bool:
     return is_other and are_denied[0] is are_denied[1]
 
 
-def _alone(
-    side: Sequence[ConditionPhrase], paired: Sequence[ConditionPhrase], own: str, other: str
-) -> list[ConditionPhrase]:
-    """List the conditions without counterpart, unless the other sentence has their words in another form."""
+def _unpaired(side: Sequence[ConditionPhrase], paired: Sequence[ConditionPhrase]) -> list[ConditionPhrase]:
+    return [each for each in side if each not in paired]
+
+
+def _begun_as(others: Sequence[ConditionPhrase], side: Sequence[ConditionPhrase]) -> list[ConditionPhrase]:
+    """List the conditions that begin with the same word as one of the others."""
+    begins = {each.text.split()[0].casefold() for each in others}
+    return [each for each in side if each.text.split()[0].casefold() in begins]
+
+
+def _alone(side: Sequence[ConditionPhrase], own: str, other: str) -> list[ConditionPhrase]:
+    """List those of some conditions whose words the other sentence has not in another form."""
     words = Counter(map(stem_of, words_and_signs(other)))
-    found = [_trimmed(each, own, other) for each in side if each not in paired]
+    found = [_trimmed(each, own, other) for each in side]
     return [each for each in found if _is_new(words_and_signs(each.text), words)]
 
 

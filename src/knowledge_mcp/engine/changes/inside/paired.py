@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from knowledge_mcp.engine.changes.inside.columns import changed_figures
 from knowledge_mcp.engine.changes.inside.conditions import NARROWED, WIDENED, changed_conditions
-from knowledge_mcp.engine.changes.inside.standing import changed_standing, is_denied_otherwise
+from knowledge_mcp.engine.changes.inside.standing import NORMATIVE, changed_standing, denied_aside, is_denied_otherwise
 from knowledge_mcp.engine.changes.kinds import CUT, ChangeType, TextChange
 from knowledge_mcp.engine.changes.marking import (
     FORCE_KEY,
@@ -24,6 +24,7 @@ from knowledge_mcp.engine.changes.marking import (
     marks_of,
     number_marks,
     other_limits,
+    without_misread,
     words_with_bounds,
 )
 from knowledge_mcp.engine.changes.replaced import is_row_of, replaced
@@ -79,6 +80,7 @@ def edited(
         before, after = (marked_up(each, convention, places, is_recast=is_recast, whole_ranges=True) for each in sides)
     if is_only_denied(before, after):
         before, after = (marked_up(each, convention, places, is_recast=is_recast, as_printed=True) for each in sides)
+    before, after = without_misread((before, after), sides)
     others = list(_between(before, after, was, now, numbers, weights))
     return found + [replace(each, old_text=one, new_text=other) if conditions else each for each in others]
 
@@ -121,10 +123,18 @@ _FREE = frozenset({"may", "need not", "can", "cannot", "permission", "possibilit
 """Words of force that are not binding: permissions and possibilities."""
 
 
-def turned(ones: Sequence[str], theirs: Sequence[str], found: Sequence[TextChange]) -> list[TextChange]:
-    """Report a note that became normative, or the reverse, unless a change of its force says so."""
+def turned(
+    ones: Sequence[str], theirs: Sequence[str], found: Sequence[TextChange], convention: Convention
+) -> list[TextChange]:
+    """Report a note that became normative, or the reverse, unless a change of its force says so.
+
+    Text without a word of force or a limit binds nobody in either place.
+    """
     states = changed_standing(ones[0], theirs[0])
     if states is None or any(each.kind is ChangeType.FORCE or each.requirement for each in found):
+        return []
+    normative = " ".join(ones if states[0] == NORMATIVE else theirs)
+    if not force_words(normative, convention) and not any(mark.limit for mark in number_marks(normative)[0]):
         return []
     return [TextChange(ChangeType.FORCE, *states, " ".join(ones), " ".join(theirs))]
 
@@ -184,7 +194,7 @@ def _between(
         alike = max(alike, likeness(ours, theirs, weights))  # the kinds of limits may be what changed
     if alike < SAME:
         was, now = (marks_of(side, FORCE_KEY) for side in (before, after))
-        if not weights and len(was) == len(now) == 1 and (was[0].key, was[0].counts) != (now[0].key, now[0].counts):
+        if not weights and len(was) == len(now) == 1 and _differ(was[0], now[0]):
             yield TextChange(ChangeType.FORCE, was[0].text, now[0].text, one, other)
         limits = [] if weights else other_limits(before, after)
         if not limits and is_row(one) and is_row(other):
@@ -207,10 +217,17 @@ def _between(
     if any(each.kind is ChangeType.NUMBER for each in found):  # "not exceed 5 mm" and "be at most 4 mm"
         rest, other_rest = ([word for word in side if word not in _COPULAS] for side in (rest, other_rest))
     is_bound = all(_binding(marks_of(side, FORCE_KEY)) for side in (before, after))
-    if is_bound and not any(each.kind is ChangeType.FORCE for each in found) and is_denied_otherwise(ours, theirs):
+    asides = denied_aside(one, other)
+    is_denied = is_denied_otherwise(ours - asides[0], theirs - asides[1])
+    if is_bound and is_denied and not any(each.kind is ChangeType.FORCE for each in found):
         yield TextChange(ChangeType.FORCE, *_parted(one, other), one, other)
     elif rest != other_rest or (not found and _redirected(one, numbers) != words_and_signs(without_note_marks(other))):
         yield as_words(one, other)
+
+
+def _differ(was: PrintedMark, now: PrintedMark) -> bool:
+    """Return whether two words of force differ, and not only what they are read to say."""
+    return was.text != now.text and (was.key, was.counts) != (now.key, now.counts)
 
 
 def as_words(one: str, other: str) -> TextChange:

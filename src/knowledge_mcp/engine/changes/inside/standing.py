@@ -12,8 +12,10 @@ from knowledge_mcp.engine.changes.sentences import PlacePair
 from knowledge_mcp.language.openings import note_in, opening_of
 from knowledge_mcp.language.requirements.opposites import OPPOSITES
 from knowledge_mcp.model.document import BlockKind
+from knowledge_mcp.support.matching import BoundedMatcher
 
-STANDINGS = ("normative", "informative")
+NORMATIVE = "normative"
+STANDINGS = (NORMATIVE, "informative")
 """The two states of a text; only a normative one has requirements."""
 
 
@@ -77,11 +79,35 @@ def introduces(text: str) -> bool:
 _NOT = frozenset("not never t nicht nie niemals pas jamais no nunca".split())
 """Words that deny a verb; "t" is left of "don't"."""
 _ALSO_DENIES = frozenset(
-    "none nothing nobody neither nor without unless except kein keine keinen keinem keiner keines ohne außer aucun"
-    " aucune sans sauf sin ningún ninguna salvo excepto".split()
+    "none nothing nobody neither nor without unless except kein keine keinen keinem keiner keines nichts niemand ohne"
+    " außer aucun aucune rien sans sauf sin ningún ninguna nada nadie salvo excepto".split()
 )
 """Other words with a denial in them, by which "if it is not" becomes "unless it is"."""
-_PREFIX = re.compile(r"(?:un|in|im|ir|il|dis|non)(?P<word>[^\W\d_]{3,30})")
+_PREFIX = re.compile(r"(?:un|in|im|ir|il|dis|non|nicht)(?P<word>[^\W\d_]{3,30})")
+
+
+_WORD_OR_COMMA = re.compile(r"\w+|,")
+_SUBORDINATE = re.compile(
+    r"(?<!\S)(?:that|which|who|whose|whom|because|qui|dont|parce|puisque|porque|quien(?:es)?"
+    r"|, (?:(?:in|an|auf|aus|bei|mit|für|von|zu|durch|über|unter|nach) )?"
+    r"(?:die|der|das|deren|dessen|denen|welche[mnrs]?|weil|da|dass?|obwohl|während))(?!\S)"
+)
+"""Beginnings of clauses that say more of something, or why."""
+
+
+def denied_aside(one: str, other: str) -> tuple[Counter[str], Counter[str]]:
+    """Count the denials in subordinate clauses that only one of two sentences has: "devices that do not run".
+
+    Such a clause tells what is meant, and does not turn what is demanded.
+    """
+    sides = [_WORD_OR_COMMA.findall(each.casefold()) for each in (one, other)]
+    found: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
+    for tag, a, b, c, d in BoundedMatcher(*sides).get_opcodes():
+        for side, words in enumerate((sides[0][a:b], sides[1][c:d]) if tag != "equal" else ()):
+            begins = _SUBORDINATE.search(" ".join(words))
+            inside = " ".join(words)[begins.end() :].split() if begins is not None else ()
+            found[side].update(word for word in inside if word in _NOT)
+    return found
 
 
 def is_denied_otherwise(before: Counter[str], after: Counter[str]) -> bool:
@@ -96,6 +122,7 @@ def is_denied_otherwise(before: Counter[str], after: Counter[str]) -> bool:
     changed = lost + gained
     denials = sum(count for word, count in changed.items() if word in _NOT)
     others = sum(count for word, count in changed.items() if word in _ALSO_DENIES)
+    others += sum(count["other"] > 0 and count["than"] > 0 for count in (lost, gained))
     opposed = {
         pair for pair in OPPOSITES if any(word in lost for word in pair) and any(word in gained for word in pair)
     }
