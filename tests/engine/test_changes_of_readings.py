@@ -72,6 +72,11 @@ def test_force_that_nobody_touched_is_not_told(old: str, new: str) -> None:
     [
         ("Das Ventil darf im Betrieb öffnen.", "Das Ventil darf im Betrieb nicht öffnen.", ("darf", "darf … nicht")),
         ("Das Ventil darf nicht öffnen.", "Das Ventil darf öffnen, wenn es nicht nass ist.", ("darf nicht", "darf")),
+        (
+            "Der Dienst hat den Zweck, die Werte aller Pumpen und Ventile im Werk am Montag dem Amt zu melden.",
+            "Vom Dienst sind die Werte aller Pumpen und Ventile im Werk am Montag dem Amt zu melden.",
+            ("", "zu melden"),
+        ),
         ("Die Pumpe ist zu prüfen.", "Die Pumpe ist geprüft.", ("zu prüfen", "")),
         ("The valve may open at night.", "The valve may only open at night.", ("may", "may only")),
     ],
@@ -80,8 +85,8 @@ def test_force_that_was_touched_is_told(old: str, new: str, found: tuple[str, st
     assert ("force", *found) in _changes_in(old, new)
 
 
-def test_text_that_binds_nobody_may_become_a_note() -> None:
-    text = "We chose two pumps for several reasons."
+@pytest.mark.parametrize("text", ["We chose two pumps for several reasons.", "A pump with 16 mm pipes can be loud."])
+def test_text_that_binds_nobody_may_become_a_note(text: str) -> None:
     assert {name for name, _, _ in _changes_in(text, f"NOTE {text}")} == {"words"}
 
 

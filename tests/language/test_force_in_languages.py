@@ -18,6 +18,7 @@ _SENTENCES = [
     ("de", "Das Ventil darf nicht undicht sein.", _R, True),
     ("de", "Die Prüfer dürfen Daten der Kunden, der Ämter und der Bauherren nicht erheben.", _R, True),
     ("de", "Die Tür darf rot sein, das Fenster nicht.", _M, False),
+    ("de", "Er darf Daten anfordern sowie Namen, Orte und den nicht vorliegenden Plan.", _M, False),
     ("de", "Die Tür darf offen stehen, wenn das Fenster nicht offen steht.", _M, False),
     ("de", "(2) Soll die Pumpe geändert werden, so kann der Betreiber davon absehen.", _C, False),
     ("de", "b) Muss die Pumpe ruhen, ist das Ventil zu schließen.", _R, False),

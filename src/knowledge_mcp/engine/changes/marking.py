@@ -255,13 +255,21 @@ def _denying(sentence: str, words: Sequence[PrintedMark], limit: Quantity) -> in
     return next((place for place in near if 0 <= place < len(words) and words[place].key.endswith(" not")), None)
 
 
+_DUTY = frozenset({"ist", "sind", "hat", "haben"})
+"""German verbs that make an infinitive with "zu" a duty."""
+
+
 def without_misread(
     sides: tuple[list[MarkedWord], list[MarkedWord]], sentences: Sequence[str]
 ) -> tuple[list[MarkedWord], list[MarkedWord]]:
     """Turn words of force into plain words that the other sentence has, too, and in which they are not recognised.
 
-    Whether "ist … zulässig" is recognised may depend on a comma: such a word did not come or go.
+    Whether "ist … zulässig" is recognised may depend on a comma: such a word did not come or go. It did if its verb is
+    another one: "hat den Zweck, … zu prüfen", "ist … zu prüfen".
     """
+    duties = [_DUTY.intersection(words_and_signs(each)) for each in sentences]
+    if duties[0] != duties[1]:
+        return sides
     counts = [Counter(mark.text for mark in marks_of(side, FORCE_KEY)) for side in sides]
     for this, other in ((0, 1), (1, 0)):
         if counts[this].total() <= counts[other].total():

@@ -150,9 +150,15 @@ def _end_of_clause(after: str, *, is_frame: bool) -> int:
     """
     for found in _BREAK.finditer(after):
         words = after[: found.start()].split()
-        if found.group() != "," or not (is_frame and words) or _VERB_AT_END.fullmatch(words[-1]):
+        if found.group() != "," or not (is_frame and words) or _ends_in_verb(words):
             return found.start()
     return len(after)
+
+
+def _ends_in_verb(words: Sequence[str]) -> bool:
+    """Return whether German words end with a verb, or have one before "and": "Daten anfordern sowie Namen"."""
+    ends = [word for word, joint in pairwise((*words, "und")) if _AND.fullmatch(joint)]
+    return any(map(_VERB_AT_END.fullmatch, ends))
 
 
 def _blanked(text: str, match: re.Match[str]) -> str:

@@ -128,13 +128,14 @@ def turned(
 ) -> list[TextChange]:
     """Report a note that became normative, or the reverse, unless a change of its force says so.
 
-    Text without a word of force or a limit binds nobody in either place.
+    Text without a word of force, except "can", or a limit binds nobody in either place.
     """
     states = changed_standing(ones[0], theirs[0])
     if states is None or any(each.kind is ChangeType.FORCE or each.requirement for each in found):
         return []
     normative = " ".join(ones if states[0] == NORMATIVE else theirs)
-    if not force_words(normative, convention) and not any(mark.limit for mark in number_marks(normative)[0]):
+    is_forceful = any(word.key not in _POSSIBLE for word in force_words(normative, convention))
+    if not is_forceful and not any(mark.limit and mark.counts for mark in number_marks(normative)[0]):
         return []
     return [TextChange(ChangeType.FORCE, *states, " ".join(ones), " ".join(theirs))]
 
