@@ -149,13 +149,16 @@ def _ends_sentence(text: str, begin: int, match: re.Match[str], end: int) -> boo
     if after < end and text[after].isdigit() and _is_unit(text[max(begin, match.start() - 9) : match.start()]):
         return False
     is_initial = len(word) == 1 and word.isupper() and stop == "."
-    return not (is_initial and _is_initial(text[begin:word_start], is_numbered=text[after : after + 1].isdigit()))
+    return not (is_initial and _is_initial(text[begin:word_start], is_numbered=_ARTICLE.match(text, after) is not None))
+
+
+_ARTICLE = re.compile(r"\d{1,4}[-–]\d")
 
 
 def _is_initial(before: str, *, is_numbered: bool) -> bool:
     """Return whether a letter is the initial of a name or title ("Annex A. Title"), not the end of a sentence.
 
-    Ends of sentences are "of type B.", "16 A.". A letter before a number names a place: "l'article L. 111-2".
+    Ends of sentences are "of type B.", "16 A.". A letter before the number of an article names it: "article L. 111-2".
     """
     words = before[-_NEAR:].split()
     if len(words) < 2:

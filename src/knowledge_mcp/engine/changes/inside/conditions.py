@@ -47,9 +47,8 @@ def changed_conditions(one: str, other: str) -> tuple[list[TextChange], str, str
     turned = [pair for pair in pairs if _is_turned(*pair)]
     lost, gained = (_unpaired(before, [was for was, _ in pairs]), _unpaired(after, [now for _, now in pairs]))
     gone, come = _alone(lost, one, other), _alone(gained, other, one)
-    if bool(gone) is not bool(
-        come
-    ):  # "soweit in A nichts anderes" may be "soweit in B nichts anderes" on one side only
+    # "soweit in A nichts anderes" may be "soweit in B nichts anderes" on one side only
+    if bool(gone) is not bool(come):
         gone, come = gone or _begun_as(come, lost), come or _begun_as(gone, gained)
     changes = [TextChange(ChangeType.CONDITION, was.text, now.text, one, other) for was, now in turned]
     if gone or come:
