@@ -14,7 +14,7 @@ from mcp import Client
 from knowledge_mcp.model.call import Call, Progress
 from knowledge_mcp.model.errors import InternalError
 from knowledge_mcp.ports import Knowledge
-from knowledge_mcp.transports.mcp import progress
+from knowledge_mcp.transports.mcp import tools
 from knowledge_mcp.transports.rest.engine import SendLine, Streaming
 from knowledge_mcp.transports.shared.threads import MOST_WAITING, Outbox, Threads
 from tests.transports.test_long_tools import Done, Nothing, server_with
@@ -97,7 +97,7 @@ class Deaf:
 async def test_a_client_that_takes_no_progress_holds_up_neither_the_work_nor_its_answer(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(progress, "_LAST", 0.0)
+    monkeypatch.setattr(tools, "_LAST", 0.0)
     deaf: Any = Deaf()
 
     async def work(tell: Progress) -> str:
@@ -109,7 +109,7 @@ async def test_a_client_that_takes_no_progress_holds_up_neither_the_work_nor_its
         return await anyio.to_thread.run_sync(tell_all)
 
     with anyio.fail_after(60):
-        assert await progress.run_with_progress(deaf, work) == "done"
+        assert await tools.run_with_progress(deaf, work) == "done"
     assert deaf.asked == 1
 
 

@@ -9,9 +9,8 @@ from knowledge_mcp.engine.changes.aligning import ClauseLink
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
 from knowledge_mcp.engine.changes.inside.columns import ChangedColumns
 from knowledge_mcp.engine.changes.inside.counterparts import CounterpartFinder, as_parts
-from knowledge_mcp.engine.changes.inside.named import changed_definitions, changed_references
+from knowledge_mcp.engine.changes.inside.named import changed_definitions, changed_properties, changed_references
 from knowledge_mcp.engine.changes.inside.paired import as_words, edited, lone, obliges, turned
-from knowledge_mcp.engine.changes.inside.properties import changed_properties
 from knowledge_mcp.engine.changes.inside.standing import (
     demanded_alone,
     introduces,

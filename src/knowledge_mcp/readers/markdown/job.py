@@ -14,12 +14,10 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from knowledge_mcp.language.sentences import row_cells
-from knowledge_mcp.readers.markdown.attributes import read_attributes
-from knowledge_mcp.readers.markdown.boxes import read_boxes
 from knowledge_mcp.readers.markdown.contents import without_contents
 from knowledge_mcp.readers.markdown.hidden import take_out_hidden
 from knowledge_mcp.readers.markdown.pages import without_markers
-from knowledge_mcp.readers.markdown.revised import read_revised
+from knowledge_mcp.readers.markdown.syntax import read_more
 from knowledge_mcp.readers.shared.assembly import MOST_TEXT
 from knowledge_mcp.readers.shared.pieces import BATCH, RecordingBuilder, facts, too_much
 from knowledge_mcp.readers.shared.text import nonblank_text_of
@@ -236,9 +234,7 @@ def _new_parser() -> MarkdownIt:
     parser.use(deflist_plugin).use(footnote_plugin)
     # footnotes stay where they are written, cited or not
     parser.disable(["footnote_tail", "footnote_inline"])
-    read_boxes(parser)
-    read_attributes(parser)
-    read_revised(parser)
+    read_more(parser)
     parser.block.ruler.before("table", "count", _count, {"alt": []})
     parser.inline.ruler.before("text", "count", _count)
     return parser

@@ -12,7 +12,7 @@ import math
 import re
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import unquote
@@ -29,11 +29,10 @@ from knowledge_mcp.support.events import log_event
 from knowledge_mcp.surfaces.answers import compact, json_with_escapes, with_escapes, written
 from knowledge_mcp.surfaces.arguments import parse
 from knowledge_mcp.surfaces.contract import Resource, Surface, Tool, ToolProxy
-from knowledge_mcp.transports.mcp.progress import run_with_progress
 from knowledge_mcp.transports.shared.audit import AuditLog, documents_in
 from knowledge_mcp.transports.shared.keys import ANONYMOUS, Key
 from knowledge_mcp.transports.shared.provider import KnowledgeProviders, crash, restrict_service
-from knowledge_mcp.transports.shared.threads import Threads
+from knowledge_mcp.transports.shared.threads import Outbox, Threads
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +52,9 @@ MAX_THREADS = 16
 
 MAX_LONG = 8
 """Maximum calls of slow tools; they queue separately, and never delay a search."""
+
+_LAST = 1.0
+"""Seconds at the end for sending remaining progress before the answer is sent without it."""
 
 
 class ToolRunner:
@@ -362,3 +364,38 @@ def _part(address: _Address, text: str, meta: dict[str, Any]) -> str:
     if end < len(text):
         meta["next_uri"] = f"{address.uri}?start={end}"
     return text[address.start : end]
+
+
+async def run_with_progress(context: Context[Any, Any] | None, work: Callable[[Progress], Awaitable[T]]) -> T:
+    """Run a call with a function that reports progress to the client; failing reports are ignored.
+
+    The function is for worker threads, and returns at once.
+    """
+    if context is None:
+        return await work(ignore_progress)
+    outbox = Outbox[tuple[float, float | None, str]]()
+    sent = anyio.Event()
+
+    async def send() -> None:
+        while (progress := await outbox.get()) is not None:
+            try:
+                await context.report_progress(*progress)
+            except Exception as exc:  # noqa: BLE001 - the work goes on whoever listens
+                logger.debug("progress was not reported: %s", exc)
+        sent.set()
+
+    failed: Exception | None = None
+    found: list[T] = []
+    async with anyio.create_task_group() as group:
+        group.start_soon(send)
+        try:
+            found.append(await work(lambda done, total, message: outbox.put((done, total, message))))
+        except Exception as exc:  # noqa: BLE001 - raised below: a group would wrap it
+            failed = exc
+        outbox.close()
+        with anyio.move_on_after(_LAST):
+            await sent.wait()
+        group.cancel_scope.cancel()
+    if failed is not None:
+        raise failed
+    return found[0]

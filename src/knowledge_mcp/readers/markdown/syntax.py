@@ -1,9 +1,16 @@
-"""Boxes in Markdown as used by documentation sites: notes, warnings, tabs, details. CommonMark does not have them.
+"""Syntax that CommonMark does not have, and reads as text or code: boxes, attributes, changes and comments.
 
-Indented by four under `!!! note "Title"`, `??? note` or `=== "Tab"` (MkDocs); between lines of colons, `:::tip Title`,
-`:::tip[Title]`, `::: {.callout-tip title="Title"}` (Docusaurus, VuePress, Quarto); in a fence that names one,
-```` ```{note} Title ```` (MyST). The content of a box is read as Markdown; otherwise it would be code, or contain the
-marks as words.
+Boxes of documentation sites are notes, warnings, tabs, details. They are indented by four under `!!! note "Title"`,
+`??? note` or `=== "Tab"` (MkDocs); between lines of colons, `:::tip Title`, `:::tip[Title]`,
+`::: {.callout-tip title="Title"}` (Docusaurus, VuePress, Quarto); in a fence that names one, ```` ```{note} Title ````
+(MyST). The content of a box is read as Markdown; otherwise it would be code, or contain the marks as words.
+
+Lines of kramdown that are not text are attributes of a block (`{: #a title="Limits"}`), and parts of an IETF draft. A
+title is text: it is a paragraph below its block.
+
+Changes and comments are written as `{--24 V--}{++28 V++}{>>why?<<}` (CriticMarkup); `{~~24 V~>28 V~~}` would be words
+that are all struck out. They are rewritten as HTML: deletions become struck-out text, insertions text, and comments
+HTML comments.
 """
 
 from __future__ import annotations
@@ -18,6 +25,7 @@ from knowledge_mcp.language.openings import ADMONITIONS
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.rules_block import StateBlock
+    from markdown_it.rules_core import StateCore
     from markdown_it.token import Token
 
 _INDENT = 4
@@ -40,6 +48,16 @@ _NAMED = frozenset({"admonition", "details", "dropdown"})
 """Boxes without a label of their own, besides `_LABELS`."""
 _DRAWN = frozenset({"graphviz", "mermaid", "plantuml"})
 """Content between colons that is not Markdown."""
+_ATTRIBUTES = re.compile(r"\{:(?!:)(?P<inside>[^{}]{0,1000})\}\s*|--- (?:abstract|middle|back)\s*")
+_TITLE_BELOW = re.compile(r"\btitle=\"(?P<words>[^\"]{1,500})\"")
+_REVISED = (
+    (re.compile(r"\{--([^{}]{1,2000}?)--\}"), r"<del>\1</del>"),
+    (re.compile(r"\{~~((?:[^{}~]|~(?!>)){1,2000})~>([^{}]{0,2000}?)~~\}"), r"<del>\1</del>\2"),
+    (re.compile(r"\{\+\+([^{}]{1,2000}?)\+\+\}"), r"\1"),
+    (re.compile(r"\{==([^{}]{1,2000}?)==\}"), r"\1"),
+    (re.compile(r"\{>>([^{}]{0,2000}?)<<\}"), r"<!--\1-->"),
+)
+_OPENINGS = ("{--", "{~~", "{++", "{==", "{>>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +68,8 @@ class _Box:
     title: str
 
 
-def read_boxes(parser: MarkdownIt) -> None:
-    """Make a parser read boxes.
+def read_more(parser: MarkdownIt) -> None:
+    """Make a parser read this syntax; boxes and attributes end a paragraph, a list and a table.
 
     Tokens `box_open`, with the label in `info`, and `box_close` enclose the blocks of each box.
     """
@@ -60,8 +78,10 @@ def read_boxes(parser: MarkdownIt) -> None:
         ("code", "box_indented", _indented),
         ("fence", "box_of_colons", _between_colons),
         ("fence", "box_in_a_fence", _in_a_fence),
+        ("fence", "attributes", _attributes),
     ):
         parser.block.ruler.before(before, name, rule, {"alt": interrupts})
+    parser.core.ruler.before("inline", "revised", _revised)
 
 
 def _line(state: StateBlock, line: int) -> str:
@@ -188,3 +208,24 @@ def _label(tokens: Sequence[Token], label: str) -> None:
     """Put the label, which is shown above the box, before its first paragraph."""
     if len(tokens) > 1 and tokens[0].type == "paragraph_open":
         tokens[1].content = f"{label}: {tokens[1].content}"
+
+
+def _attributes(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    del end
+    found = _ATTRIBUTES.fullmatch(_line(state, start))
+    if found is None or state.is_code_block(start):
+        return False
+    if silent:
+        return True
+    state.line = start + 1
+    if (title := _TITLE_BELOW.search(found["inside"] or "")) is not None:
+        _push_paragraph(state, title["words"], start)
+    return True
+
+
+def _revised(state: StateCore) -> None:
+    for token in state.tokens:
+        # if the words contain code, the marks may be part of it
+        if token.type == "inline" and any(mark in token.content for mark in _OPENINGS) and "`" not in token.content:
+            for pattern, written in _REVISED:
+                token.content = pattern.sub(written, token.content)
