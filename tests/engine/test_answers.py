@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.engine.core.health import EmbeddingProbe, health
+from knowledge_mcp.engine.core.health import EmbeddingProbe, health, verify
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import CollectionInfo
@@ -82,7 +82,7 @@ def test_a_blank_question_is_an_error_and_an_empty_base_is_an_empty_answer(world
     assert empty.requirements(RequirementQuery("anything")).hits == ()
     assert empty.stats().statistics.chunks == 0
     assert empty.documents() == []
-    assert empty.verify() == []
+    assert verify(World(tmp_path).base) == []
 
 
 def test_a_failing_embedding_service_degrades_a_hybrid_search_and_says_so(

@@ -9,6 +9,7 @@ from typing import Any
 import apsw
 import pytest
 
+from knowledge_mcp.engine.core.health import verify
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.errors import DamagedError, InternalError
 from knowledge_mcp.model.evidence import QuoteQuery, QuoteVerdict, ReadQuery
@@ -63,11 +64,11 @@ def test_a_store_written_before_there_were_check_sums_compares_passages_with_the
             connection.execute(f"UPDATE {table} SET {column} = ? WHERE {key} = ?", (without_check_sums(text), row))
     connection.close()
     assert world.knowledge.verify_quote(QuoteQuery(QUOTE)).verdict is QuoteVerdict.EXACT
-    assert world.knowledge.verify() == []
+    assert verify(world.base) == []
     change(world, IN_THE_TEXT)
     with pytest.raises(DamagedError):
         world.knowledge.verify_quote(QuoteQuery(FORGED))
-    assert any("from the canonical text at that location" in each.message for each in world.knowledge.verify())
+    assert any("from the canonical text at that location" in each.message for each in verify(world.base))
     change(world, IN_THE_PASSAGE)
     with pytest.raises(DamagedError):
         world.knowledge.verify_quote(QuoteQuery(FORGED))
@@ -82,13 +83,13 @@ def test_a_damaged_passage_is_left_out_and_named_until_it_is_ingested_again(worl
     health = world.knowledge.health()
     assert health.status == "degraded"
     assert "damaged" in health.vector_store.message
-    assert [each.document_id for each in world.knowledge.verify()] == ["pumps"]
+    assert [each.document_id for each in verify(world.base)] == ["pumps"]
     requirements = world.knowledge.requirements(RequirementQuery("battery", limit=20))
     assert all("could" not in hit.statement.text for hit in requirements.hits)
     assert requirements.degraded
     world.ingest(IngestOptions(force=True))
     assert world.knowledge.search(SearchQuery("How long does the battery run?")).degraded == ()
-    assert world.knowledge.verify() == []
+    assert verify(world.base) == []
     assert world.knowledge.health().status == "healthy"
 
 
@@ -110,7 +111,7 @@ def test_a_damaged_record_is_named_and_an_ingest_without_force_makes_it_good(wor
     with pytest.raises(DamagedError, match="record"):
         world.knowledge.document("pumps")
     world.ingest()
-    assert world.knowledge.verify() == []
+    assert verify(world.base) == []
     assert world.knowledge.document("pumps").id == "pumps"
 
 
@@ -156,7 +157,7 @@ def named_as_damaged(ask: Callable[[], object]) -> bool:
 @pytest.mark.parametrize("damage", KINDS.values(), ids=KINDS)
 def test_no_damage_crashes_the_doctor_or_an_answer(world: World, damage: str) -> None:
     change(world, damage)
-    found = world.knowledge.verify()
+    found = verify(world.base)
     assert found
     assert all(each.message and each.suggestion for each in found)
     for ask in (
@@ -168,10 +169,10 @@ def test_no_damage_crashes_the_doctor_or_an_answer(world: World, damage: str) ->
         lambda: world.knowledge.read(ReadQuery(document_id="pumps")).passages,
     ):
         assert named_as_damaged(ask)
-    world.knowledge.verify(repair=True)
+    verify(world.base, repair=True)
     world.ingest(IngestOptions(force=True))
-    world.knowledge.verify(repair=True)
-    assert world.knowledge.verify() == []
+    verify(world.base, repair=True)
+    assert verify(world.base) == []
     assert world.knowledge.search(SearchQuery("battery hours")).hits
 
 

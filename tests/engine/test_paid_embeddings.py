@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from knowledge_mcp.engine import knowledge
-from knowledge_mcp.engine.core.health import PAID_PROBE_SECONDS, EmbeddingProbe, health
+from knowledge_mcp.engine.core.health import PAID_PROBE_SECONDS, EmbeddingProbe, health, verify
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.collection import CollectionInfo, DocumentStatus
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, QuotaExceededError
@@ -53,7 +53,7 @@ def test_a_refused_passage_is_left_out_and_reported_with_its_place_and_its_id(
     assert world.knowledge.document_chunks("pumps") == [chunk for chunk in everything if chunk.id != refused.id]
     assert refused.id in caplog.text
     assert world.knowledge.document("valves").status is DocumentStatus.READY
-    assert world.knowledge.verify() == []
+    assert verify(world.base) == []
 
 
 @pytest.mark.requirement("CLARIFY-002")

@@ -27,7 +27,6 @@ from knowledge_mcp.model.evidence import (
     ReferenceQuery,
 )
 from knowledge_mcp.model.ingest import (
-    Finding,
     IngestedDocument,
     IngestEvent,
     IngestEventKind,
@@ -283,11 +282,6 @@ class FakeKnowledge:
         """Embed by hashed words."""
         self._before("embed")
         return HashingEmbedder().embed_documents(list(texts))
-
-    def verify(self, *, repair: bool = False) -> list[Finding]:
-        """Find nothing wrong."""
-        del repair
-        return []
 
     def warm_up(self) -> None:
         """Set `warmed_up`."""

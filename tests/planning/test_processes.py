@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from knowledge_mcp.engine.core.health import verify
 from tests.planning.server import make_world
 from tests.planning.world import REF, paper, report
 from tests.transports.spawned import ROOT
@@ -52,7 +53,7 @@ def test_two_processes_at_one_file_make_one_document_and_no_doubled_chunk(tmp_pa
     assert world.chunks() == created
     chunks = world.service.document_chunks(result[0]["document_id"])
     assert len({chunk.id for chunk in chunks}) == len(chunks) == created
-    assert world.service.verify() == []
+    assert verify(world.base) == []
     world.service.close()
 
 

@@ -83,7 +83,6 @@ def test_every_question_is_answered_as_it_is_there(served: tuple[FakeKnowledge, 
         assert knowledge.chunk(chunks[0].id) == local.chunk(chunks[0].id)
     texts = [f"text number {number}" for number in range(150)]
     assert knowledge.embed(texts) == local.embed(texts)
-    assert knowledge.verify(repair=True) == []
     knowledge.warm_up()
     assert local.warmed_up.is_set()
     with pytest.raises(NotFoundError, match="example-standrd") as missing:
@@ -238,9 +237,8 @@ def test_what_is_not_there_or_not_allowed_is_refused(tmp_path: Path) -> None:
     with rest_service(engines=engines, keys=KeyRing(KEY, keys)) as url:
         with closing(RemoteKnowledge(url, "reading-only-key-1", "standards", policy=AT_ONCE)) as reader:
             assert reader.stats().statistics.documents == 2
-            for call in (lambda: reader.remove("example-standard"), reader.verify):
-                with pytest.raises(AuthError, match="write"):
-                    call()
+            with pytest.raises(AuthError, match="write"):
+                reader.remove("example-standard")
             with pytest.raises(AuthError, match="write"):
                 reader.ingest(Texts(item("a.md", "One.")), IngestOptions())
         with (

@@ -125,8 +125,7 @@ def test_arguments_that_do_not_fit_are_refused_by_name() -> None:
         nested = {"kind": "and", "parts": [nested]}
     with pytest.raises(InvalidInputError, match="query"):
         search.arguments({"query": {"text": "x", "filter": nested}})
-    assert method_of("verify").arguments({}) == {}
-    assert method_of("verify").arguments({"repair": True}) == {"repair": True}
+    assert method_of("lookup").arguments({"term": "valve"}) == {"term": "valve"}
 
 
 def test_what_is_new_in_an_answer_is_passed_over() -> None:

@@ -34,7 +34,6 @@ from knowledge_mcp.model.evidence import (
     ReferenceQuery,
 )
 from knowledge_mcp.model.ingest import (
-    Finding,
     IngestEvent,
     IngestEventKind,
     IngestOptions,
@@ -312,10 +311,6 @@ class LocalKnowledge:
     def relabel(self, document_id: str, labels: Mapping[str, str]) -> DocumentRecord:
         """Set a document's edition data by hand."""
         return set_by_hand(self._base, document_id, labels)
-
-    def verify(self, *, repair: bool = False) -> list[Finding]:
-        """Check the store's consistency, and its evidence against its checksums."""
-        return health.verify(self._base, repair=repair)
 
     def warm_up(self) -> None:
         """Load the models and the store's search structures, as the first query would; costs no money."""

@@ -15,7 +15,7 @@ from knowledge_mcp.model.evidence import (
     ReferenceAnswer,
     ReferenceQuery,
 )
-from knowledge_mcp.model.ingest import Finding, IngestEvent, IngestOptions, IngestReport, SkippedFile
+from knowledge_mcp.model.ingest import IngestEvent, IngestOptions, IngestReport, SkippedFile
 from knowledge_mcp.model.query import (
     HealthReport,
     Hit,
@@ -181,10 +181,6 @@ class Knowledge(Protocol):
             NotFoundError: there is no such document.
             InvalidInputError: another name, or an invalid value.
         """
-        ...
-
-    def verify(self, *, repair: bool = False) -> list[Finding]:
-        """Check the store's consistency."""
         ...
 
     def warm_up(self) -> None:

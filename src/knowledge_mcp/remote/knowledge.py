@@ -21,7 +21,7 @@ from knowledge_mcp.model.evidence import (
     ReferenceAnswer,
     ReferenceQuery,
 )
-from knowledge_mcp.model.ingest import Finding, IngestEvent, IngestOptions, IngestReport, SkippedFile
+from knowledge_mcp.model.ingest import IngestEvent, IngestOptions, IngestReport, SkippedFile
 from knowledge_mcp.model.query import (
     HealthReport,
     LookupAnswer,
@@ -218,10 +218,6 @@ class RemoteKnowledge(_RemoteEngine):
     def relabel(self, document_id: str, labels: Mapping[str, str]) -> DocumentRecord:
         """Set by hand of what a document is an edition."""
         return self._call("relabel", document_id=document_id, labels=labels)
-
-    def verify(self, *, repair: bool = False) -> list[Finding]:
-        """Check the store's consistency."""
-        return self._call("verify", repair=repair)
 
     def warm_up(self) -> None:
         """Load there what the first query needs, and resume the runs that a process left unfinished here."""

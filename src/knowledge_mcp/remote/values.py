@@ -31,7 +31,7 @@ RIGHTS: Mapping[str, Right] = {
         "search", "lookup", "requirements", "stats", "health", "documents", "document", "document_text",
         "document_structure", "document_chunks", "chunk", "read", "verify_quote", "references", "embed", "warm_up",
     ), "read"),
-    **dict.fromkeys(("remove", "relabel", "verify", "ingest"), "write"),
+    **dict.fromkeys(("remove", "relabel", "ingest"), "write"),
 }  # fmt: skip
 """The permission that each method needs. `close` is not transferred, nor is `code_passages`, as repositories have other
 permissions.
