@@ -10,12 +10,11 @@ import importlib
 import math
 import statistics
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from knowledge_mcp.support.grouping import root_of
+from knowledge_mcp.support.grouping import root_of, united
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -203,10 +202,7 @@ def _touching(runs: Sequence[_Run]) -> list[list[_Run]]:
             home[root_of(home, index)] = root_of(home, above[place])
             place += 1
         own.append(index)
-    groups: defaultdict[int, list[_Run]] = defaultdict(list)
-    for index, run in enumerate(runs):
-        groups[root_of(home, index)].append(run)
-    return list(groups.values())
+    return united(home, runs)
 
 
 def _is_stroke(rule: Box, words: Any) -> bool:

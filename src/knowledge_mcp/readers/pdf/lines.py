@@ -74,6 +74,12 @@ def stands_in(item: TextItem, box: Box, over: float = 0.0) -> bool:
     return box[0] - over <= x <= box[2] + over and box[1] - over <= y <= box[3] + over
 
 
+def overlap(one: Box, other: Box, least: float = 0.0) -> bool:
+    """Return whether two boxes have more than `least` points in common in both directions."""
+    across = min(one[2], other[2]) - max(one[0], other[0])
+    return across > least and min(one[3], other[3]) - max(one[1], other[1]) > least
+
+
 def box_of(item: AnnotationRect | TextItem) -> Box:
     """Return the box of a text, a block or a cell of the engine."""
     return item.x, item.y, item.x + item.width, item.y + item.height

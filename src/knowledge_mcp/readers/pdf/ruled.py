@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.support.grouping import root_of
+from knowledge_mcp.readers.pdf.lines import Box, overlap
+from knowledge_mcp.support.grouping import root_of, united
 
 if TYPE_CHECKING:
     from liteparse.types import VectorGraphics, VectorShape
@@ -44,8 +45,6 @@ _LARGE = 20.0
 _SHEET = 100
 """Number of lines outside grids from which a page contains a large drawing; a page of boxed text has a few dozen."""
 
-_Box = tuple[float, float, float, float]
-
 
 @dataclass(frozen=True, slots=True)
 class RuledCell:
@@ -55,7 +54,7 @@ class RuledCell:
     column: int
     down: int
     across: int
-    box: _Box
+    box: Box
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -80,7 +79,7 @@ class RuledGrid:
     tops: tuple[float, ...]
 
     @property
-    def box(self) -> _Box:
+    def box(self) -> Box:
         """Return the outline."""
         return self.edges[0], self.tops[0], self.edges[-1], self.tops[-1]
 
@@ -104,14 +103,14 @@ class Drawn:
 
     grids: list[RuledGrid] = field(default_factory=list[RuledGrid])
     rows: list[RuledGrid] = field(default_factory=list[RuledGrid])
-    boxes: list[_Box] = field(default_factory=list[_Box])
-    strokes: list[_Box] = field(default_factory=list[_Box])
+    boxes: list[Box] = field(default_factory=list[Box])
+    strokes: list[Box] = field(default_factory=list[Box])
     level: list[DrawnLine] = field(default_factory=list[DrawnLine])
     upright: list[DrawnLine] = field(default_factory=list[DrawnLine])
-    areas: list[_Box] = field(default_factory=list[_Box])
+    areas: list[Box] = field(default_factory=list[Box])
     crowded: bool = False
     loose: int = 0
-    sheet: _Box = (0.0, 0.0, 0.0, 0.0)
+    sheet: Box = (0.0, 0.0, 0.0, 0.0)
 
     def is_part(self, grid: RuledGrid) -> bool:
         """Return whether a grid is part of a drawing: it lies within one, or a slanted line runs from cell to cell."""
@@ -126,7 +125,7 @@ class Drawn:
                 return True
         return False
 
-    def is_drawing(self, region: _Box, lines: Sequence[Line]) -> bool:
+    def is_drawing(self, region: Box, lines: Sequence[Line]) -> bool:
         """Return whether a region without a grid is part of a drawing.
 
         Signs of a drawing are separate boxes with words in them, curves and slanted lines, and short vertical lines;
@@ -146,17 +145,17 @@ class Drawn:
             return True
         left, top, right, bottom = region
         wide, high = _BAND * (right - left), _BAND * (bottom - top)
-        areas = [box for box in self.areas if not _holds(box, region) and _meet(box, region)]
+        areas = [box for box in self.areas if not _holds(box, region) and overlap(box, region, _NEAR)]
         if _worded([box for box in areas if box[2] - box[0] < wide and box[3] - box[1] < high], lines) >= _SIGNS:
             return True
         if _worded(areas, lines) >= _SIGNS and all(any(_is_in(_box_of(line), box) for box in areas) for line in lines):
             return True
         return sum(box[3] - box[1] < high / 2 for box in self._sides_within(region)) > _SIGNS
 
-    def _sides_within(self, region: _Box) -> list[_Box]:
+    def _sides_within(self, region: Box) -> list[Box]:
         """List the vertical lines in a region that are not sides of boxes, merging those below each other."""
         inside = [box for each in self.upright if _is_in(box := (each.at, each.start, each.at, each.end), region)]
-        sides: list[_Box] = []
+        sides: list[Box] = []
         for line in (line for line in inside if not any(_holds(box, line) for box in self.boxes)):
             if sides and line[0] - sides[-1][0] <= _NEAR:
                 x, top, _, bottom = sides.pop()
@@ -165,7 +164,7 @@ class Drawn:
                 sides.append(line)
         return sides
 
-    def _is_within_sheet(self, box: _Box) -> bool:
+    def _is_within_sheet(self, box: Box) -> bool:
         """Return whether a box is within the extent of the many lines of a drawing: a schematic with its frame."""
         if self.loose < _SHEET:
             return False
@@ -219,7 +218,7 @@ def _measure_sheet(level: Sequence[DrawnLine], upright: Sequence[DrawnLine], dra
         )  # fmt: skip
 
 
-def _separate_edges(graphics: VectorGraphics) -> tuple[list[_Box], list[_Box]]:
+def _separate_edges(graphics: VectorGraphics) -> tuple[list[Box], list[Box]]:
     """Separate lines, including thin filled areas, from the edges of wide filled areas.
 
     A path of several thin areas is recognised by its edges: a thin area has short edges at both ends.
@@ -229,8 +228,8 @@ def _separate_edges(graphics: VectorGraphics) -> tuple[list[_Box], list[_Box]]:
         if not line.stroke and abs(line.x1 - line.x2) + abs(line.y1 - line.y2) <= _NEAR:
             ends.add((round(line.x1 * 5), round(line.y1 * 5)))
             ends.add((round(line.x2 * 5), round(line.y2 * 5)))
-    thin: list[_Box] = []
-    wide: list[_Box] = []
+    thin: list[Box] = []
+    wide: list[Box] = []
     for line in graphics.lines:
         corners = ((round(line.x1 * 5), round(line.y1 * 5)), (round(line.x2 * 5), round(line.y2 * 5)))
         is_thin = line.stroke or all(corner in ends for corner in corners)
@@ -243,7 +242,7 @@ def _separate_edges(graphics: VectorGraphics) -> tuple[list[_Box], list[_Box]]:
     return thin, wide
 
 
-def _directions(lines: Sequence[_Box]) -> tuple[list[DrawnLine], list[DrawnLine]]:
+def _directions(lines: Sequence[Box]) -> tuple[list[DrawnLine], list[DrawnLine]]:
     level = joined((y0, x0, x1) for x0, y0, x1, y1 in lines if abs(y0 - y1) <= 1)
     return level, joined((x0, y0, y1) for x0, y0, _, y1 in lines if abs(y0 - y1) > 1)
 
@@ -255,7 +254,7 @@ def _add_filled(level: list[DrawnLine], upright: list[DrawnLine], drawn: Drawn) 
         _cut(rows, columns, more)
     drawn.crowded = drawn.crowded or more.crowded
     known = [grid.box for grid in drawn.grids]
-    drawn.grids += [grid for grid in more.grids if not any(_meet(grid.box, box) for box in known)]
+    drawn.grids += [grid for grid in more.grids if not any(overlap(grid.box, box, _NEAR) for box in known)]
     drawn.areas = more.boxes
 
 
@@ -292,10 +291,10 @@ def _run(group: list[tuple[float, float, float]], near: float) -> Iterator[Drawn
         high = max(high, end)
 
 
-def _strokes(shapes: Sequence[VectorShape], level: Sequence[DrawnLine], upright: Sequence[DrawnLine]) -> list[_Box]:
+def _strokes(shapes: Sequence[VectorShape], level: Sequence[DrawnLine], upright: Sequence[DrawnLine]) -> list[Box]:
     """List curves, and strokes that extend in both directions without a line along their top or side."""
     tops, sides = [line.at for line in level], [line.at for line in upright]
-    found: list[_Box] = []
+    found: list[Box] = []
     for shape in shapes:
         x, y, width, height = shape.bbox
         if width <= _NEAR + 1 or height <= _NEAR + 1:
@@ -438,10 +437,9 @@ def _cells(xs: list[float], ys: list[float], upright: list[bytearray], level: li
     return cells
 
 
-def _touching(cells: Sequence[RuledCell]) -> Iterator[list[RuledCell]]:
+def _touching(cells: Sequence[RuledCell]) -> list[list[RuledCell]]:
     """Group cells that share part of a side."""
     home = list(range(len(cells)))
-
     taken: dict[tuple[int, int], int] = {}
     for index, cell in enumerate(cells):
         for row, column in itertools.product(
@@ -452,10 +450,7 @@ def _touching(cells: Sequence[RuledCell]) -> Iterator[list[RuledCell]]:
         for beside in (taken.get((row, column + 1)), taken.get((row + 1, column))):
             if beside is not None:
                 home[root_of(home, beside)] = root_of(home, index)
-    groups: defaultdict[int, list[RuledCell]] = defaultdict(list)
-    for index, cell in enumerate(cells):
-        groups[root_of(home, index)].append(cell)
-    yield from groups.values()
+    return united(home, cells)
 
 
 def _snap_cell(cell: RuledCell, rows: Sequence[float], columns: Sequence[float]) -> RuledCell:
@@ -464,31 +459,25 @@ def _snap_cell(cell: RuledCell, rows: Sequence[float], columns: Sequence[float])
     return RuledCell(row, column, rows.index(bottom) - row, columns.index(right) - column, cell.box)
 
 
-def _holds(outer: _Box, box: _Box) -> bool:
+def _holds(outer: Box, box: Box) -> bool:
     return (
         outer[0] - _NEAR <= box[0] and outer[1] - _NEAR <= box[1]
         and outer[2] + _NEAR >= box[2] and outer[3] + _NEAR >= box[3]
     )  # fmt: skip
 
 
-def _meet(one: _Box, other: _Box) -> bool:
-    """Return whether two boxes overlap."""
-    across = min(one[2], other[2]) - max(one[0], other[0])
-    return across > _NEAR and min(one[3], other[3]) - max(one[1], other[1]) > _NEAR
-
-
-def _is_in(box: _Box, outer: _Box) -> bool:
+def _is_in(box: Box, outer: Box) -> bool:
     """Return whether the middle of a box is in another one."""
     return outer[0] <= (box[0] + box[2]) / 2 <= outer[2] and outer[1] <= (box[1] + box[3]) / 2 <= outer[3]
 
 
-def _box_of(line: Line) -> _Box:
+def _box_of(line: Line) -> Box:
     return line.x0, line.y0, line.x1, line.y1
 
 
-def _worded(boxes: Sequence[_Box], lines: Sequence[Line]) -> int:
+def _worded(boxes: Sequence[Box], lines: Sequence[Line]) -> int:
     return sum(any(_is_in(_box_of(line), box) for line in lines) for box in boxes)
 
 
-def _area(box: _Box) -> float:
+def _area(box: Box) -> float:
     return (box[2] - box[0]) * (box[3] - box[1])

@@ -10,11 +10,11 @@ import itertools
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.readers.pdf.lines import is_heavy, is_rotated, middle_of, pieces_of, rows_of, size_of
+from knowledge_mcp.readers.pdf.lines import is_heavy, is_rotated, middle_of, overlap, pieces_of, rows_of, size_of
 from knowledge_mcp.readers.pdf.ruled import Drawn, DrawnLine, RuledGrid, grids_of
 from knowledge_mcp.readers.shared.layout import is_figures
 
@@ -77,7 +77,7 @@ def headed_rows(drawn: Drawn, items: Sequence[TextItem]) -> list[RuledGrid]:
         return found
     rows = rows_of(level)
     for grid in itertools.chain(_below_rules(drawn, level), _below_names(rows)):
-        if not _meets(grid, (*drawn.grids, *found)):
+        if not any(overlap(grid.box, each.box) for each in (*drawn.grids, *found)):
             found.append(grid)
     bold = sorted(item.y for item in level if is_heavy(item))
     if not any(last - first <= _FLUSH for first, last in zip(bold, bold[_COLUMNS - 1 :], strict=False)):
@@ -89,7 +89,8 @@ def headed_rows(drawn: Drawn, items: Sequence[TextItem]) -> list[RuledGrid]:
         if below > _FEWEST:
             edges = [*(column - _FLUSH for column in columns), _right(rows[at : at + below]) + _FLUSH]
             grids = _grids(rows[at : at + below], edges, 1, _FEWEST)
-            found += [grid for grid in grids if not _meets(grid, (*drawn.grids, *found))]
+            known = [each.box for each in (*drawn.grids, *found)]
+            found += [grid for grid in grids if not any(overlap(grid.box, box) for box in known)]
         at += max(below, 1)
     return found
 
@@ -338,11 +339,3 @@ def _top(row: Sequence[TextItem]) -> float:
 
 def _right(rows: _Rows) -> float:
     return max(item.x + item.width for row in rows for item in row)
-
-
-def _meets(grid: RuledGrid, others: Iterable[RuledGrid]) -> bool:
-    left, top, right, bottom = grid.box
-    return any(
-        other.box[0] < right and other.box[2] > left and other.box[1] < bottom and other.box[3] > top
-        for other in others
-    )

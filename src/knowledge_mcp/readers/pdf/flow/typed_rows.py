@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.language.openings import caption_label, mark_alone
-from knowledge_mcp.readers.pdf.lines import is_rotated, rows_of
+from knowledge_mcp.readers.pdf.lines import is_rotated, overlap, rows_of
 from knowledge_mcp.readers.pdf.ruled import Drawn, DrawnLine, RuledGrid, grids_of
 from knowledge_mcp.readers.shared.layout import is_code_name, is_figures
 
@@ -185,9 +185,8 @@ def _grids(rows: Sequence[_Row], edges: Sequence[float], drawn: Drawn) -> list[R
         return []  # a list, or a table of contents
     box = rows[0].words[0][0], rows[0].top, max(end for row in rows for _, end, _ in row.words), rows[-1].bottom
     left, right = min(row.words[0][0] for row in rows) - 1, box[2] + 1
-    for grid in drawn.grids:
-        if grid.box[0] < right and grid.box[2] > left and grid.box[1] < box[3] and grid.box[3] > box[1]:
-            return []
+    if any(overlap(grid.box, (left, box[1], right, box[3])) for grid in drawn.grids):
+        return []
     starts = [body[0]]
     for above, place in itertools.pairwise(body):
         if place not in head and (above in head or _begins(cells[above], cells[place])):
