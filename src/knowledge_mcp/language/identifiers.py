@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from knowledge_mcp.language.force import Convention, force_of
 from knowledge_mcp.language.multilingual.places import NUMBERED
 from knowledge_mcp.language.openings import COMMENTARY_WORDS
-from knowledge_mcp.model.document import BlockKind, Document
+from knowledge_mcp.model.document import PROSE_KINDS, BlockKind, Document
 from knowledge_mcp.support.checkpoints import check_each
 
 _WORD = r"[^\W\d_][\w./-]{0,47}(?:\(\w{1,3}\)){0,3}"
@@ -169,13 +169,14 @@ _VOID = re.compile(
     r"|superseded|obsolete|n/?a|tb[dcsr]|none|satisf|see\b|>>)\b",
     re.IGNORECASE,
 )
-_ASIDES = (
+ASIDES = (
     r"(?:Rationale|Justification|Discussion|Supplemental\s+Guidance|Guidance|Comments?|Remarks?"
     r"|Verification(?:\s+[Mm]ethods?)?|Acceptance\s+[Cc]riteria|Fit\s+[Cc]riteri(?:on|a)|Trace(?:ability|s)?|Source)"
 )
-_ASIDE = re.compile(rf"(?<![^\s|])[*_]*{_ASIDES}[*_]*\s*:")
+"""Labels of what is said about a requirement and is not part of it."""
+_ASIDE = re.compile(rf"(?<![^\s|])[*_]*{ASIDES}[*_]*\s*:")
 _ASIDE_HEADER = re.compile(
-    rf"[*_]*(?:{_ASIDES}|{COMMENTARY_WORDS}|Method\s+of\s+verification|Notes?|Explanations?|Explanatory\s+text|Interpretations?"
+    rf"[*_]*(?:{ASIDES}|{COMMENTARY_WORDS}|Method\s+of\s+verification|Notes?|Explanations?|Explanatory\s+text|Interpretations?"
     r"|Begründung|Anmerkung(?:en)?|Bemerkung(?:en)?|Hinweise?|Remarques?|Observaciones)[*_]*\s*:?",
     re.IGNORECASE,
 )
@@ -287,7 +288,7 @@ def _openings(document: Document) -> Iterator[str]:
     """Yield the text of paragraphs and items, and each row of tables without its first bar."""
     for block in document.blocks:
         words = block.span.of(document.text)
-        if block.kind in {BlockKind.PARAGRAPH, BlockKind.LIST_ITEM}:
+        if block.kind in PROSE_KINDS:
             yield words
         elif block.kind is BlockKind.TABLE:
             yield from (row.strip().lstrip("|").strip() for row in words.split("\n"))

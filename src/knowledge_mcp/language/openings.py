@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from knowledge_mcp.language.quantities.dates import DATE
-from knowledge_mcp.model.document import BlockKind, ReferenceKind
+from knowledge_mcp.model.document import NOTE_KINDS, BlockKind, ReferenceKind
 
 _MAX_CAPTION = 160
 TABLE_WORDS = (
@@ -203,7 +203,7 @@ def opening_of(text: str) -> Opening | None:
 def note_in(text: str) -> Opening | None:
     """Read the opening of a note or an example; None if the line opens anything else."""
     opening = opening_of(text)
-    return opening if opening is not None and opening.kind in {BlockKind.NOTE, BlockKind.EXAMPLE} else None
+    return opening if opening is not None and opening.kind in NOTE_KINDS else None
 
 
 def mark_alone(words: str) -> Opening | None:

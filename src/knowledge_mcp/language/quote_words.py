@@ -48,7 +48,7 @@ _ONE_TO_ONE = {
 
 _LETTER = rf"[^\W\d_{_UNSPACED}]"
 _CHARACTER = rf"[^\W{_UNSPACED}]"
-LINE_END_HYPHEN = rf"[-\u2010\u2011\u00ad](?<=[^\W\d_].)[ \t]*\n\s*(?={_LETTER})"
+LINE_HYPHEN = re.compile(rf"[-\u2010\u2011\u00ad](?<=[^\W\d_].)[ \t]*\n\s*(?={_LETTER})")
 """A hyphen between letters at a line's end, with the blanks before the letter that continues the word."""
 
 _JOINT = r"(?:(?<=\d)[.,:/']|(?<=\b[A-Za-z])\.)(?=\d)"
@@ -56,7 +56,6 @@ _TOKEN = re.compile(
     rf"(?<![\w.])\d{{1,2}}(?=[A-Z][a-z]{{2}})|(?:(?<![\w.,])[.,](?=\d))?{_CHARACTER}+(?:[{_MARKS}{_IGNORED}]+{_CHARACTER}*|{_JOINT}{_CHARACTER}+)*"
     rf"|[{_UNSPACED}]|\.{{2,}}|\u2026+|''|[^\s{_IGNORED}]"
 )
-_LINE_END = re.compile(LINE_END_HYPHEN)
 _SOFT_LINE_END = re.compile(r"\u00ad(?=[ \t]*\n)")
 _INVISIBLE = re.compile(f"[{_IGNORED}]")
 _ROW = re.compile(r"^[ \t]*\|.*\|[ \t]*$", re.MULTILINE)
@@ -124,7 +123,7 @@ def read_words(text: str, start: int = 0, end: int | None = None, *, is_quote: b
     """
     raw = text[start : len(text) if end is None else end]
     piece = _SOFT_LINE_END.sub("-", raw).translate(_ONE_TO_ONE)
-    line_ends = {match.start() for match in _LINE_END.finditer(raw)}
+    line_ends = {match.start() for match in LINE_HYPHEN.finditer(raw)}
     loose = _loose_places(piece)
     keys: list[str] = []
     starts: list[int] = []

@@ -177,6 +177,8 @@ def _is_unit(before: str) -> bool:
 
 BAR = re.compile(r"(?<!\\)\|")
 """Separator of the cells of a row."""
+TABLE_RULE = re.compile(r"[\s|:+=-]*")
+"""A line that is only a rule of a table, for `fullmatch`."""
 
 
 def is_row(line: str) -> bool:
@@ -203,7 +205,8 @@ def cell_texts(line: str) -> list[str]:
 
 _CHARACTERS_PER_TOKEN = 5
 _TRIES = 8
-_BLOCK = re.compile(r"\n[ \t]*\n")
+BLANK_LINE = re.compile(r"\n[ \t]*\n")
+"""What separates paragraphs."""
 _SENTENCE = re.compile(r"(?<=[.!?…])[\"”’')\]»]*\s+(?=[\"“‘'(\[«]*[^\W\d_a-z])|(?<=[;:])\s*\n")
 _LINE = re.compile(r"\n")
 _CLOSING = "\"”’')]»"
@@ -244,7 +247,13 @@ def _reach(text: str, span: Span, limit: int, measure: TokenMeasure) -> int:
 
 def _border(text: str, start: int, far: int) -> int | None:
     half = start + (far - start) // 2
-    for pattern, least in ((_BLOCK, half), (_SENTENCE, half), (_LINE, half), (_SENTENCE, start), (_BLANK, start)):
+    for pattern, least in (
+        (BLANK_LINE, half),
+        (_SENTENCE, half),
+        (_LINE, half),
+        (_SENTENCE, start),
+        (_BLANK, start),
+    ):
         last = None
         # one character more, to find a boundary that starts exactly at `far`
         for match in pattern.finditer(text, max(least, start + 1), min(far + 2, len(text))):
@@ -285,6 +294,6 @@ def _to_word(text: str, left: int, begin: int, start: int) -> int:
 
 
 def _sentence_ends(text: str, within: Span) -> Iterator[int]:
-    found = {match.end() for match in _BLOCK.finditer(text, within.start, within.end)}
+    found = {match.end() for match in BLANK_LINE.finditer(text, within.start, within.end)}
     found |= {match.end() for match in _SENTENCE.finditer(text, within.start, within.end)}
     return iter(sorted(found))

@@ -52,7 +52,6 @@ _ASIDE = re.compile(
 )
 _ILLUSTRATES = re.compile(r"\b(?:such\s+as|for\s+(?:example|instance)|e\.g\.)\W*\Z", re.IGNORECASE)
 _MARKER = re.compile(r"\s*(?:[-*+•–·▪]|\(?(?:\d{1,3}(?:\.\d{1,3})*|[A-Za-z]|[ivxIVX]{1,5})[.)])\s+")
-_WHITE = re.compile(r"\s+")
 _PART = re.compile("[A-Z]")
 """What is printed before a part of a requirement in its card."""
 _LEAST_WORDS = 3
@@ -377,7 +376,7 @@ class _Finder:
                 modality=modality,
                 negated=negated,
                 clause_number=self.facts.clause_number(section),
-                text=_WHITE.sub(" ", words).strip(),
+                text=" ".join(words.split()),
                 identifier=own_id or self._heading_id(section),
                 lead_in=lead.span if lead is not None else None,
             )
@@ -444,6 +443,6 @@ def with_declared(document: Document, facts: SectionFacts, statements: Sequence[
     sections = [section.span.start for section in document.sections]
     for at, span in stated.items():
         clause = facts.clause_number(bisect_right(sections, span.start) - 1) if sections else None
-        words = _WHITE.sub(" ", span.of(document.text)).strip()
+        words = " ".join(span.of(document.text).split())
         named.append(Statement(span, Modality.REQUIREMENT, False, clause, words, items[at].id, weak=True))
     return sorted(named, key=lambda each: each.span)

@@ -90,6 +90,12 @@ class BlockKind(StrEnum):
     FOOTNOTE = "footnote"
 
 
+PROSE_KINDS = frozenset({BlockKind.PARAGRAPH, BlockKind.LIST_ITEM})
+"""Kinds of blocks that are running text."""
+NOTE_KINDS = frozenset({BlockKind.NOTE, BlockKind.EXAMPLE})
+"""Kinds of blocks that explain other text."""
+
+
 class HeadingSource(StrEnum):
     """Evidence that a line is a heading, best first."""
 

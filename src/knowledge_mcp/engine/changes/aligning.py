@@ -55,7 +55,7 @@ def align(old: Edition, new: Edition, terms: Terms) -> list[ClauseLink]:
     links = [ClauseLink(matcher.kind(one, other, pairs), one, other) for one, other in pairs.items_in_order()]
     links = _with_changed_places(links)
     links.extend(matcher.followed(pairs))
-    links.extend(matcher.contained(pairs, links))
+    links.extend(matcher.contained(links))
     links = matcher.with_parts(links, pairs)
     gone = {id(link.old) for link in links if link.old is not None}
     come = {id(link.new) for link in links if link.new is not None}
@@ -382,7 +382,7 @@ class _Matcher:
                 if target is not None:
                     yield ClauseLink(LinkKind.MOVED if note.has_moved else LinkKind.MERGED, found, target)
 
-    def contained(self, pairs: ClausePairs, links: Sequence[ClauseLink]) -> Iterator[ClauseLink]:
+    def contained(self, links: Sequence[ClauseLink]) -> Iterator[ClauseLink]:
         """Find remaining clauses inside joined ones: merged into a new one, or split off an old one."""
         gone = {link.old.index for link in links if link.old is not None}
         come = {link.new.index for link in links if link.new is not None}

@@ -16,7 +16,7 @@ from knowledge_mcp.engine.changes.marking import number_marks
 from knowledge_mcp.engine.changes.wording import stem_of, words_and_numbers, words_and_signs, words_of
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.requirements.denied import has_withdrawn_text
-from knowledge_mcp.language.sentences import BAR, cell_texts, is_row, sentence_spans
+from knowledge_mcp.language.sentences import BAR, BLANK_LINE, cell_texts, is_row, sentence_spans
 from knowledge_mcp.support.checkpoints import check_each
 
 Places = tuple[int, ...]
@@ -41,16 +41,17 @@ _MARK = re.compile(
 """The label before the words of an item, with a digit: "2j2)", "(2a)", "SRS-12:"."""
 _PROPERTY = re.compile(r"\A(?P<name>[^\W\d_][\w /-]{1,30}):\s\S(?:.{0,158}[^.;\s])?\Z")
 """A property line, as in requirement files: "STATUS: Draft"."""
-_RULE = re.compile(r"\|[\s:|-]*")
+ROW_RULE = re.compile(r"\|[\s:|-]*")
+"""The row of rules below the header of a table, for `fullmatch`."""
 
 
 def sentences_of(clause: Clause) -> list[str]:
     """Split a clause into units for comparison: sentences, table rows, and lines of code, which alone are indented."""
     found: list[str] = []
-    for paragraph in re.split(r"\n[ \t]*\n", clause.text):
+    for paragraph in BLANK_LINE.split(clause.text):
         lines = paragraph.split("\n")
         if any(line.lstrip().startswith("|") for line in lines) or any(line[:1] in {" ", "\t"} for line in lines[1:]):
-            found.extend(line.strip() for line in lines if not _RULE.fullmatch(line.strip()))
+            found.extend(line.strip() for line in lines if not ROW_RULE.fullmatch(line.strip()))
         else:
             found.extend(" ".join(span.of(paragraph).split()) for span in sentence_spans(paragraph))
     return [each for each in found if each]

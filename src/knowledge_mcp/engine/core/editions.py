@@ -29,7 +29,8 @@ CONFIRMED = "edition_family"
 ALONE = "none"
 """Value of `family`: it is not an edition of anything."""
 
-_EDITION_KEYS = ("edition", "version", "revision", "issue")
+EDITION_KEYS = ("edition", "version", "revision", "issue")
+"""Metadata keys that state an edition, the most specific first."""
 _DATE_KEYS = ("published", "issued", "publication_date", "effective", "date")
 _STATUS_KEYS = ("edition_status", "status")
 _REPLACES_KEYS = ("replaces", "supersedes", "obsoletes")
@@ -83,7 +84,7 @@ class EditionFacts:
 
 
 _NOTHING = EditionFacts("", "", "", "", (), "", (), is_certain=False)
-_KEYS = frozenset({"family", *_EDITION_KEYS, *_DATE_KEYS, *_STATUS_KEYS, *_REPLACES_KEYS, *DESIGNATION_KEYS})
+_KEYS = frozenset({"family", *EDITION_KEYS, *_DATE_KEYS, *_STATUS_KEYS, *_REPLACES_KEYS, *DESIGNATION_KEYS})
 
 
 @lru_cache(maxsize=8192)
@@ -94,7 +95,7 @@ def facts_of(record: DocumentRecord) -> EditionFacts:
     }:
         return _NOTHING
     metadata = dict(record.metadata)
-    stated = next((edition_in_field(value) for key in _EDITION_KEYS if (value := metadata.get(key))), None)
+    stated = next((edition_in_field(value) for key in EDITION_KEYS if (value := metadata.get(key))), None)
     designation = _find_designation(record)
     in_title = mark_of(record.title)
     in_file_name = mark_of(_stem(record))

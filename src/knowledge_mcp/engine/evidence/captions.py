@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 
 from knowledge_mcp.language.multilingual.places import CAPTIONED
-from knowledge_mcp.language.sentences import is_row
+from knowledge_mcp.language.sentences import BLANK_LINE, is_row
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.support.checkpoints import check_each
 
-_BLOCK_END = re.compile(r"\n[ \t]*\n")
 _LEADERS = re.compile(r"\.(?: *\.){2}[ .]*\s*\S{1,6}\s*\Z|\s\d{1,4}\s*\Z")
 """The end of an entry in a list of tables: a leader, or a page number."""
 _TAIL = 300
@@ -36,7 +35,7 @@ def caption_of(text: str, label: str) -> Span | None:
 def _caption(text: str, match: re.Match[str]) -> Span | None:
     if _SENTENCE.match(text, match.end()):
         return None
-    end = _BLOCK_END.search(text, match.end())
+    end = BLANK_LINE.search(text, match.end())
     span = Span(match.start(), end.start() if end else len(text))
     if len(span) <= _LONGEST_CAPTION:
         return span

@@ -12,20 +12,20 @@ from dataclasses import dataclass
 from itertools import islice
 
 from knowledge_mcp.language.printed import RAISED, RAISED_LETTERS
-from knowledge_mcp.language.quote_words import BULLET, LINE_END_HYPHEN, Words, plain_letters, read_words
+from knowledge_mcp.language.quote_words import BULLET, LINE_HYPHEN, Words, plain_letters, read_words
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.evidence import Difference
 from knowledge_mcp.support.checkpoints import checkpoint
 from knowledge_mcp.support.matching import BoundedMatcher
 
-_SENTENCE_END = frozenset(".!?:;")
+SENTENCE_END = frozenset(".!?:;")
+"""Signs that end a sentence, or the words before a list."""
 _SIGNS = frozenset("-+<>~$\u00a3\u00a5\u20ac\u00b1\u2010\u2011\u2012\u2013\u2014\u2212\u2213\u2248\u2260\u2264\u2265")
 _BULLETS = frozenset("-*\u2022\u2023\u25e6\u25aa\u25cf")
 _PLUS_OR_MINUS = frozenset("-+\u00b1\u2212\u2213")
 _BEFORE_A_SIGN = frozenset(" \t([{=*/,")
 _CLOSED = frozenset(")]}")
 _UNITS = frozenset("%\u2030\u00b0\u2032\u2033")
-_BROKEN = re.compile(LINE_END_HYPHEN)
 _LETTERS_BEFORE = re.compile(r"(?<![^\W\d_])[^\W\d_]+\Z")
 _BROKEN_BEFORE = re.compile(r"[^\W\d_]+[-\u2010\u2011\u00ad][ \t]*\n\s*\Z")
 _BROKEN_AFTER = re.compile(r"[-\u2010\u2011\u00ad][ \t]*\n\s*[^\W\d_]+")
@@ -108,7 +108,9 @@ def whole_span(text: str, span: Span) -> Span:
     if _is_signed(text, start):
         start -= 1
     else:
-        broken = _BROKEN_BEFORE if text[start].isalpha() else _LETTERS_BEFORE if _BROKEN.match(text, start) else None
+        broken = (
+            _BROKEN_BEFORE if text[start].isalpha() else _LETTERS_BEFORE if LINE_HYPHEN.match(text, start) else None
+        )
         if broken is not None and (match := broken.search(text, max(0, start - _MOST_OF_A_WORD), start)):
             start = match.start()
     if text[end - 1].isdigit() and text[end : end + 1] in _UNITS:
@@ -219,10 +221,10 @@ def _widen(words: Words, there: list[int], place: int, count: int, step: int) ->
         if not 0 <= following < len(there):
             break
         mark = words.keys[there[following]]
-        if step < 0 and mark in _SENTENCE_END:
+        if step < 0 and mark in SENTENCE_END:
             break
         place += step
-        if mark in _SENTENCE_END:
+        if mark in SENTENCE_END:
             break
     return place
 
@@ -493,7 +495,7 @@ class Searched:
             return self._copy
         pieces: list[str] = []
         done, length = 0, 0
-        changes = [(match.start(), match.end(), "") for match in _BROKEN.finditer(self.text)]
+        changes = [(match.start(), match.end(), "") for match in LINE_HYPHEN.finditer(self.text)]
         if not self.text.isascii():
             single = [(m.start(), m.end(), plain_letters(m.group()).lower()) for m in _SPELLED.finditer(self.text)]
             changes = sorted(changes + single, key=lambda change: (change[0], -change[1]))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from knowledge_mcp.engine.evidence.quote_finding import PreparedQuote, Searched, prepare_quote
+from knowledge_mcp.engine.evidence.quote_finding import SENTENCE_END, PreparedQuote, Searched, prepare_quote
 from knowledge_mcp.language.quantities.bounds import DENIED
 from knowledge_mcp.language.quote_words import Words
 from knowledge_mcp.model.document import Span
@@ -17,7 +17,6 @@ NEAR = 4_000
 
 _ELLIPSIS = re.compile(r"(?:(?<!\s)\s++)?(?:[\[(]\s*+(?:\.{3}|\u2026)\s*+[\])]|\.{3,}|\u2026|\.(?: \.){2,3}(?!\w))\s*")
 _MARKS = "'\"`\u00ab\u00bb\u2018\u2019\u201a\u201c\u201d\u201e\u2039\u203a"
-_SENTENCE_END = frozenset(".!?:;")
 _ENDED = re.compile(r"[.!?:;](?:\s|\Z)|\n\n")
 """The end of a sentence or paragraph."""
 _CLOSING = frozenset(')]}"')
@@ -163,7 +162,7 @@ def _sentence_ends(words: Words) -> frozenset[int]:
     """List the indexes after the last mark of each sentence, including closing marks."""
     ends: set[int] = set()
     for index in range(len(words)):
-        if words.keys[index] in _SENTENCE_END:
+        if words.keys[index] in SENTENCE_END:
             stop = index + 1
             while stop < len(words) and words.keys[stop] in _CLOSING and words.starts[stop] == words.ends[stop - 1]:
                 stop += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -139,9 +139,7 @@ def pinned(
         named = named[:_MOST_BESIDE_WORDS]
     if not named:
         return list(ranked)
-    known = {hit[0]: hit for hit in ranked}
-    bearing = [known.pop(chunk.id, (chunk.id, 0.0, None, None)) for _, chunk in named]
-    return _first(bearing, [_SCORES[exact] for exact, _ in named], known.values(), limit)
+    return _first(ranked, {chunk.id: _SCORES[exact] for exact, chunk in named}, limit)
 
 
 def _is_spoken_of(names: Sequence[Name], chunks: Iterable[Chunk], headed: Container[tuple[str, str]]) -> bool:
@@ -175,17 +173,16 @@ def defined_first(ranked: Sequence[Ranked], chunk_ids: Sequence[str], limit: int
     """Put the best passages that define a term before all others; at most `limit` in all."""
     if not chunk_ids:
         return list(ranked)
-    known = {hit[0]: hit for hit in ranked}
     order = {hit[0]: place for place, hit in enumerate(ranked[:TOGETHER])}
     best = sorted(chunk_ids, key=lambda each: order.get(each, TOGETHER))[:_MOST_BESIDE_WORDS]
-    named = [known.pop(each, (each, 0.0, None, None)) for each in best]
-    return _first(named, [_SCORES[Exactness.OWN]] * len(named), known.values(), limit)
+    return _first(ranked, dict.fromkeys(best, _SCORES[Exactness.OWN]), limit)
 
 
-def _first(named: Iterable[Ranked], scores: Iterable[float], rest: Iterable[Ranked], limit: int) -> list[Ranked]:
-    """Put what was found by name before the rest, whose scores are lower; at most `limit` in all."""
-    first = [(hit[0], score, hit[2], hit[3]) for hit, score in zip(named, scores, strict=True)]
-    return [*first, *((hit[0], hit[1] * _REST, hit[2], hit[3]) for hit in rest)][:limit]
+def _first(ranked: Sequence[Ranked], named: Mapping[str, float], limit: int) -> list[Ranked]:
+    """Put what was found by name, with its scores, before the rest, whose scores are lower; at most `limit` in all."""
+    known = {hit[0]: hit for hit in ranked}
+    first = [(each, score, *known.pop(each, (each, 0.0, None, None))[2:]) for each, score in named.items()]
+    return [*first, *((hit[0], hit[1] * _REST, hit[2], hit[3]) for hit in known.values())][:limit]
 
 
 def identifiers_not_found(

@@ -12,14 +12,16 @@ from knowledge_mcp.engine.core.choosing import Choice, choose_editions, notes_on
 from knowledge_mcp.engine.core.citing import cite_statement
 from knowledge_mcp.engine.search.folding import Shape
 from knowledge_mcp.engine.search.search import EmbeddedQuery, embed_question, search_asked, with_synonyms
+from knowledge_mcp.language.force import RANK
 from knowledge_mcp.language.identifiers import (
+    ASIDES,
     clause_in_topic,
     identifier_key,
     identifiers_in_topic,
     is_below,
     spellings,
 )
-from knowledge_mcp.language.sentences import BAR
+from knowledge_mcp.language.sentences import BAR, BLANK_LINE
 from knowledge_mcp.model.chunk import Chunk, Modality, Statement
 from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, DocumentStructure
 from knowledge_mcp.model.document import Span
@@ -250,16 +252,9 @@ def _score(base: Base, statement: Statement, hit: Hit, words: Sequence[Sequence[
     return hit.score * (0.5 + 0.5 * share)
 
 
-_RANK = {Modality.REQUIREMENT: 3, Modality.RECOMMENDATION: 2, Modality.PERMISSION: 1, Modality.POSSIBILITY: 0}
-_WHITE = re.compile(r"\s+")
-_PARAGRAPH = re.compile(r"\n[ \t]*\n")
 _LINE = re.compile(r"\n")
 _ITEM_LINE = re.compile(r"\n[ \t]*(?:[-*•–·▪]|\(?(?:\d{1,3}|[a-z]|[ivx]{1,5})[.)])[ \t]")
-_ASIDE = re.compile(
-    r"\s[*_]*(?:Rationale|Justification|Discussion|Supplemental\s+Guidance|Guidance|Comments?|Remarks?|Verification"
-    r"(?:\s+[Mm]ethods?)?|Acceptance\s+[Cc]riteria|Fit\s+[Cc]riteri(?:on|a)|Trace(?:ability|s)?|Source|NOTE(?:\s+\d+)?"
-    r"|Note(?:\s+\d+)?|EXAMPLE|Example)[*_]*\s*:"
-)
+_ASIDE = re.compile(rf"\s[*_]*(?:{ASIDES}|(?:NOTE|Note)(?:\s+\d+)?|EXAMPLE|Example)[*_]*\s*:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,13 +353,13 @@ def words_of(group: Sequence[Statement], text: str) -> str:
     end = first.span.end
     if first.lead_in is None:
         end = _own_end(text, first.span.start, first.span.end)
-        parts = [_WHITE.sub(" ", text[first.span.start : end]).strip()]
+        parts = [" ".join(text[first.span.start : end].split())]
     for statement in group[1:]:
         if statement.span.start < end:
             continue
         stop = _own_end(text, statement.span.start, statement.span.end) if statement.lead_in is None else 0
         end = max(statement.span.end, stop)
-        parts.append(_WHITE.sub(" ", text[statement.span.start : end]).strip())
+        parts.append(" ".join(text[statement.span.start : end].split()))
     return " ".join(parts)
 
 
@@ -373,7 +368,7 @@ def _own_end(text: str, start: int, end: int) -> int:
     stops = [len(text)]
     line = text.rfind("\n", 0, start) + 1
     row = text.startswith("|", line)
-    patterns = (_ASIDE, BAR, _LINE) if row else (_ASIDE, _PARAGRAPH, _ITEM_LINE)
+    patterns = (_ASIDE, BAR, _LINE) if row else (_ASIDE, BLANK_LINE, _ITEM_LINE)
     for pattern in patterns:
         match = pattern.search(text, end)
         if match is not None:
@@ -401,7 +396,7 @@ def _record(
     document: DocumentRecord, group: Sequence[Statement], chunk: Chunk, text: str, structure: DocumentStructure
 ) -> RequirementRecord:
     first = group[0]
-    strongest = max(group, key=lambda each: _RANK[each.modality])
+    strongest = max(group, key=lambda each: RANK[each.modality])
     clause = first.clause_number or chunk.clause_number or ""
     page, page_index = _page(first.span.start, chunk, structure)
     return RequirementRecord(

@@ -11,7 +11,7 @@ from typing import Protocol
 from knowledge_mcp.engine.core.headings import heading_end
 from knowledge_mcp.engine.evidence.quote_finding import Searched
 from knowledge_mcp.engine.evidence.quotes import verdict_in
-from knowledge_mcp.engine.tracing.conflicts import conflicts
+from knowledge_mcp.engine.tracing.conflicts import Terms, conflicts
 from knowledge_mcp.engine.tracing.decisions import MarkKind, RowMark
 from knowledge_mcp.engine.tracing.kinds import ConflictKind
 from knowledge_mcp.engine.tracing.links import TraceItem
@@ -62,8 +62,6 @@ _ITEM = re.compile(r"\s{0,8}(?:[-*+•–·▪]|\(?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{
 _RULE_LINE = re.compile(r"[\s|:+=-]*\Z")
 _DOWN = frozenset({CheckType.LIMIT, CheckType.SECTION, CheckType.CONFLICT, CheckType.FORCE})
 """Checks that lower the verdict; a term or an edition is only reported next to it."""
-
-Terms = Callable[[str], Sequence[str]]
 
 
 class EvidenceVerdict(StrEnum):

@@ -25,7 +25,7 @@ from knowledge_mcp.language.identifiers import (
     stated_identifier,
 )
 from knowledge_mcp.language.requirements.matrices import related
-from knowledge_mcp.language.sentences import cell_texts, is_row
+from knowledge_mcp.language.sentences import TABLE_RULE, cell_texts, is_row
 from knowledge_mcp.model.chunk import Statement
 from knowledge_mcp.model.collection import DESIGNATION_KEYS, OutlineEntry
 from knowledge_mcp.model.document import RequirementItem, Span
@@ -45,7 +45,6 @@ _LONGEST_HEAD = 4
 _FEWEST_WORDS = 3
 """Words of a test case that says what is done: "No test." does not."""
 _TEST_FILE = re.compile(r"\A(?:tests?|spec)[-.]|[-.](?:tests?|spec)\Z", re.IGNORECASE)
-_RULE = re.compile(r"[\s|:+=-]*")
 _BETWEEN_NAMES = re.compile(r"[\s,;/&()\[\]*`]+")
 
 
@@ -236,7 +235,7 @@ class _LinesOfDemands:
     def take(self, span: Span, line: str) -> None:
         starts = range(bisect.bisect_left(self._places, span.start), bisect.bisect_left(self._places, span.end))
         if is_row(line):
-            if not _RULE.fullmatch(line):
+            if not TABLE_RULE.fullmatch(line):
                 self._begun_in[len(self._rows)] = starts
                 self._rows.append(line)
             return

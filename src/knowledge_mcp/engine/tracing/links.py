@@ -19,7 +19,7 @@ from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS, lang
 from knowledge_mcp.language.requirements.denied import has_withdrawn_text, is_line_gone, is_state_gone
 from knowledge_mcp.language.requirements.matrices import is_crossed, related
 from knowledge_mcp.language.requirements.mentions import is_aside
-from knowledge_mcp.language.sentences import cell_texts, is_row, sentence_spans
+from knowledge_mcp.language.sentences import TABLE_RULE, cell_texts, is_row, sentence_spans
 from knowledge_mcp.support.checkpoints import check_each
 
 _OF_AN_EDITION = 0.75
@@ -39,7 +39,6 @@ _WORD = re.compile(r"[^\W_]+(?:(?:[-'’]|(?<=\d)[.,](?=\d))[^\W_]+)*")
 """A word, or a number as it is measured: "1,3"."""
 _DECIMAL_COMMA = re.compile(r"(?<=\d),(?=(?:\d{1,2}|\d{4,20})\Z)")
 """A comma before three digits may separate thousands."""
-_RULE = re.compile(r"[\s|:+=-]*")
 _NO_LINK = re.compile(
     r"\W*(?:none|n/?a|nil|tb[dc]|derived|not applicable|keine?|entfällt|aucune?|ningun[oa])?\W*", re.IGNORECASE
 )
@@ -450,7 +449,7 @@ def _parted(words: str) -> tuple[list[str], list[list[str]]]:
             prose.append(line)
         elif not is_behind:
             tables.append([line])
-        elif not _RULE.fullmatch(line):
+        elif not TABLE_RULE.fullmatch(line):
             tables[-1].append(line)
         is_behind = is_row(line)
     return prose, tables

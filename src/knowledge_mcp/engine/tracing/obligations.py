@@ -17,7 +17,7 @@ from knowledge_mcp.language.force import RANK, Convention, detect_convention, fo
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.quantities.bounds import Bound
 from knowledge_mcp.language.quantities.measures import stems_in
-from knowledge_mcp.language.sentences import cell_texts, is_row, row_cells, sentence_spans
+from knowledge_mcp.language.sentences import BLANK_LINE, cell_texts, is_row, row_cells, sentence_spans
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.support.checkpoints import check_each
@@ -25,8 +25,6 @@ from knowledge_mcp.support.checkpoints import check_each
 _NOTE = re.compile(
     r"[ \t>*_(\[-]{0,6}(?:(?:NOTE|EXAMPLE)S?\b|(?:Note|Example)s?(?:[ ]\d{1,3})?(?:[ ]to entry)?[ ]?[:.–—\])*_-])"
 )
-_PARAGRAPH = re.compile(r"\n[ \t]*\n")
-_WHITE = re.compile(r"\s+")
 
 
 class ObligationKind(StrEnum):
@@ -187,7 +185,7 @@ def _informative(reading: ReadDocument) -> Iterator[tuple[int, Obligation]]:
                 continue
             section, chunk = reading.section_at(sentence.start), reading.chunk_at(sentence.start)
             clause = (section.number if section is not None else "") or (chunk.clause_number if chunk else "") or ""
-            text = _WHITE.sub(" ", words).strip()
+            text = " ".join(words.split())
             title = section.title if section is not None else ""
             kind, citation = ObligationKind.INFORMATIVE, reading.cited(sentence)
             yield (
@@ -206,7 +204,7 @@ def _silent(reading: ReadDocument) -> list[Span]:
             spans.append(section.span)
     parts = list(spans)
     start = 0
-    for end in [*(match.end() for match in _PARAGRAPH.finditer(reading.text)), len(reading.text)]:
+    for end in [*(match.end() for match in BLANK_LINE.finditer(reading.text)), len(reading.text)]:
         paragraph = Span(start, end)
         if _NOTE.match(reading.text, start, end) and not any(map(paragraph.overlaps, parts)):
             spans.append(paragraph)

@@ -12,7 +12,7 @@ from itertools import pairwise
 from knowledge_mcp.engine.core.designations import Designation, Directory, mentioned, mentions_at
 from knowledge_mcp.engine.core.editions import Editions
 from knowledge_mcp.engine.core.headings import heading_end, line_end
-from knowledge_mcp.engine.tracing.conflicts import Meaning, conflicting_definitions
+from knowledge_mcp.engine.tracing.conflicts import Meaning, Terms, conflicting_definitions
 from knowledge_mcp.engine.tracing.differing_limits import DAY, days_as_limits
 from knowledge_mcp.engine.tracing.obligations import RowObligation
 from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in
@@ -32,8 +32,6 @@ from knowledge_mcp.language.quantities.units import is_physical
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Span
-
-Terms = Callable[[str], Sequence[str]]
 
 
 class CheckType(StrEnum):

@@ -19,7 +19,7 @@ from knowledge_mcp.language.quantities.limits import limits_in
 from knowledge_mcp.language.quantities.reading import Quantity
 from knowledge_mcp.language.quantities.units import is_physical
 from knowledge_mcp.language.references import find_references
-from knowledge_mcp.language.sentences import cell_texts
+from knowledge_mcp.language.sentences import TABLE_RULE, cell_texts
 from knowledge_mcp.model.document import ReferenceKind, Span
 
 _OF_UNITS = re.compile(r"(?:units?|einheit|unité|unidade?|unità|dim)\b", re.IGNORECASE)
@@ -105,7 +105,6 @@ def _lacks_figure(words: str, whole: str) -> bool:
     return any(each.end == len(whole) and each.bound is not Bound.EXACT for each in limits_in(whole))
 
 
-_RULE = re.compile(r"[\s|:+=-]*")
 _WORD = re.compile(r"[^\W_]+(?:(?<=\d)[-.](?=\d)[^\W_]+)*")
 _NOT_EXCEEDED = re.compile(
     r"\b(?:not (?:to )?be exceeded|nicht (?:zu )?überschr\w{3,8}|ne doi(?:t|vent) pas (?:être )?dépass\w{1,4})\b",
@@ -172,7 +171,7 @@ def rows_tabled(text: str, table: str, language: str) -> Iterator[TabledRow]:
     """
     caption = caption_of(text, table)
     rows = rows_beside(text, caption) if caption is not None else []
-    ruled = next((place for place, row in enumerate(rows) if _RULE.fullmatch(row.of(text))), 0)
+    ruled = next((place for place, row in enumerate(rows) if TABLE_RULE.fullmatch(row.of(text))), 0)
     if caption is None or not 0 < ruled < len(rows) - 1:
         return
     heads = cell_texts(rows[ruled - 1].of(text))

@@ -26,11 +26,9 @@ from knowledge_mcp.language.identifiers import heading_identifier
 from knowledge_mcp.language.openings import opening_of
 from knowledge_mcp.language.sentences import cell_texts, sentence_spans
 from knowledge_mcp.model.chunk import Definition
-from knowledge_mcp.model.document import Block, BlockKind, Document, Span
+from knowledge_mcp.model.document import NOTE_KINDS, PROSE_KINDS, Block, BlockKind, Document, Span
 from knowledge_mcp.support.checkpoints import check_each
 
-_PROSE = frozenset({BlockKind.PARAGRAPH, BlockKind.LIST_ITEM})
-_NOTES = frozenset({BlockKind.NOTE, BlockKind.EXAMPLE})
 _OPEN_ENDS = (":", ",", "—", "–")
 _QUOTED_TERM = (
     r"(?:(?:“|«\s?)(?P<curly>[^”»\n]{2,60}?)(?:”|\s?»)|„(?P<low>[^“”\n]{2,60})[“”]"
@@ -156,7 +154,7 @@ class _Finder:
                     found = list(self._block(block, role, stopped, until))
                     if found and found[-1].span.end == until:
                         taken = position + len(items)
-                    if role is SectionRole.DEFINITIONS and len(found) == 1 and block.kind in _PROSE:
+                    if role is SectionRole.DEFINITIONS and len(found) == 1 and block.kind in PROSE_KINDS:
                         found = [with_notes(found[0], self._behind(blocks, position + 1 + len(items)))]
                     yield from found
 
@@ -174,7 +172,7 @@ class _Finder:
         behind: list[str] = []
         for place in range(start, len(blocks)):
             words = blocks[place].span.of(self.text)
-            if blocks[place].kind not in _NOTES and not is_origin(words[:40]):
+            if blocks[place].kind not in NOTE_KINDS and not is_origin(words[:40]):
                 break
             behind.append(words)
         return behind
@@ -192,8 +190,8 @@ class _Finder:
         body = [block for block in blocks if block.kind is not BlockKind.HEADING]
         if node.parent is None or self.facts.role(node.parent) is not SectionRole.DEFINITIONS:
             return None
-        inline = ": " in node.title and (not body or body[0].kind in _NOTES)
-        is_prose = body and body[0].kind in _PROSE and not _ELSEWHERE.match(body[0].span.of(self.text))
+        inline = ": " in node.title and (not body or body[0].kind in NOTE_KINDS)
+        is_prose = body and body[0].kind in PROSE_KINDS and not _ELSEWHERE.match(body[0].span.of(self.text))
         if not (inline or is_prose) or self._hold_entries(node.title, body):
             return None
         begin, end = node.heading.start, max(node.heading.end, body[-1].span.end if body else 0)
@@ -221,14 +219,14 @@ class _Finder:
         self, title: str, rest: str, body: Sequence[Block], span: Span, number: str | None, *, is_sure: bool
     ) -> Definition | None:
         """Read a term with all the text below it, which must define it unless the section is surely a glossary."""
-        leading = list(takewhile(lambda block: block.kind in _PROSE, body))
+        leading = list(takewhile(lambda block: block.kind in PROSE_KINDS, body))
         words = "\n".join(filter(None, (rest, *(block.span.of(self.text) for block in leading))))
         if not title:
             title, _, words = words.partition("\n")
         if len(title.split()) > _LONGEST_TERM or not (is_sure or is_defining(title, words)):
             return None
         behind = ((block.kind, block.span.of(self.text)) for block in body[len(leading) :])
-        notes = [text for kind, text in behind if kind in _NOTES or is_origin(text)]
+        notes = [text for kind, text in behind if kind in NOTE_KINDS or is_origin(text)]
         return with_notes(make_definition(title, words, span, number), notes)
 
     def _has_names(self, title: str, body: Sequence[Block]) -> bool:
@@ -309,9 +307,9 @@ class _Finder:
         """Read the entries of a block; an unfinished one ends at `until`."""
         if block.kind is BlockKind.TABLE:
             yield from self._table(block, role)
-        elif role is SectionRole.ABBREVIATIONS and block.kind in _PROSE:
+        elif role is SectionRole.ABBREVIATIONS and block.kind in PROSE_KINDS:
             yield from self._abbreviations(block)
-        elif block.kind in _PROSE:
+        elif block.kind in PROSE_KINDS:
             if role is SectionRole.DEFINITIONS:
                 entry = self._entry(block, until) or (self._stopped(block) if stopped else None)
                 if entry is not None:
@@ -343,7 +341,7 @@ class _Finder:
 
     def _are_stopped(self, blocks: Sequence[Block]) -> bool:
         """Return whether a section puts a full stop between each term and its definition."""
-        prose = [block for block in blocks if block.kind in _PROSE]
+        prose = [block for block in blocks if block.kind in PROSE_KINDS]
         found = [each for each in map(self._stopped, prose) if each is not None]
         return len(found) >= _LEAST_PAIRS and len(found) * 4 >= len(prose) * 3
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from knowledge_mcp.language.clauses import SectionRole, role_of_title
 from knowledge_mcp.language.glossary.entries import is_origin
 from knowledge_mcp.language.openings import NOTE_TITLES, TO_ENTRY
-from knowledge_mcp.model.document import BlockKind
+from knowledge_mcp.model.document import NOTE_KINDS, PROSE_KINDS, BlockKind
 
 Paragraph = tuple[BlockKind, str]
 """Kind and text of one block."""
@@ -108,8 +108,6 @@ class TermEntry:
     count: int
 
 
-_PROSE = frozenset({BlockKind.PARAGRAPH, BlockKind.LIST_ITEM})
-_NOTES = frozenset({BlockKind.NOTE, BlockKind.EXAMPLE})
 _LABEL = re.compile(
     r"(?:(?:terme|término)\s+)?(?:deprecated|admitted|preferred|obsolete|superseded|abbreviated|abbreviation|acronym|symbol"
     r"|synonym|veraltet|abgelehnt|verworfen|(?:zu\s+)?vermeiden(?:de)?|zugelassen|abgekürzt|Abkürzung|Kurzform|déconseillé|rejeté"
@@ -159,7 +157,7 @@ def read_entry(paragraphs: Sequence[Paragraph], first: str = "") -> TermEntry | 
     """
     lines = _before_other_languages(_lines(paragraphs, of_first=not first))
     prose = 0
-    while prose < len(lines) and lines[prose].kind in _PROSE and not is_origin(lines[prose].text):
+    while prose < len(lines) and lines[prose].kind in PROSE_KINDS and not is_origin(lines[prose].text):
         prose += 1
     place = 0 if first else 1
     if prose <= place or (not first and not _may_be_term(lines[0])):
@@ -257,7 +255,7 @@ def _behind(lines: Sequence[_Line], place: int) -> tuple[list[str], int]:
     behind: list[str] = []
     while place < len(lines):
         kind, text = lines[place].kind, lines[place].text
-        if kind in _NOTES or is_origin(text):
+        if kind in NOTE_KINDS or is_origin(text):
             behind.append(text)
         elif behind and (kind is BlockKind.LIST_ITEM or behind[-1].endswith((":", ";")) or _is_inside(lines, place)):
             behind[-1] += f" {text}"

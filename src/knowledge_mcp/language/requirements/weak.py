@@ -14,7 +14,7 @@ from knowledge_mcp.language.demands import says_what_to_verify
 from knowledge_mcp.language.identifiers import Labels, is_void, own_end, requirement_identifier
 from knowledge_mcp.language.sentences import row_cells, sentence_spans
 from knowledge_mcp.model.chunk import Modality, Statement
-from knowledge_mcp.model.document import Block, BlockKind, Document, Span
+from knowledge_mcp.model.document import PROSE_KINDS, Block, BlockKind, Document, Span
 from knowledge_mcp.support.checkpoints import check_each
 
 
@@ -84,7 +84,6 @@ _IDENTIFIER = re.compile(r"[A-Za-z]{2}|[A-Za-z]-?\d+\Z")
 """An item's number that is an identifier: FR-1, UC 2, R3; not 4, 4.2 or A.1."""
 _BULLET = re.compile(r"\s*[-*•–·▪]\s+")
 _EMPHASIS = re.compile(r"[*_`]+")
-_WHITE = re.compile(r"\s+")
 _ID_HEAD = re.compile(
     r"(?:\w{1,20}\s){0,2}(?:ids?|identifier|number|no\.?|nr\.?|#|key|step)\Z|#|us|uc|req\.?", re.IGNORECASE
 )
@@ -198,7 +197,7 @@ class _Weak:
         )
         if block.kind is BlockKind.TABLE:
             self._take_table(block)
-        elif block.kind in {BlockKind.PARAGRAPH, BlockKind.LIST_ITEM}:
+        elif block.kind in PROSE_KINDS:
             self._take_item(position, place)
 
     def _announced(self, index: int) -> _Place:
@@ -369,7 +368,7 @@ class _Weak:
             modality=Modality.REQUIREMENT,
             negated=False,
             clause_number=self.facts.clause_number(section),
-            text=_WHITE.sub(" ", text or span.of(self.text)).strip(),
+            text=" ".join((text or span.of(self.text)).split()),
             identifier=identifier,
             weak=True,
         )
@@ -393,7 +392,7 @@ def _place_of(title: str) -> _Place | None:
 
 
 def _plain(title: str) -> str:
-    return _WHITE.sub(" ", _EMPHASIS.sub("", title)).strip(" .:")
+    return " ".join(_EMPHASIS.sub("", title).split()).strip(" .:")
 
 
 def _number_of(words: str) -> str | None:

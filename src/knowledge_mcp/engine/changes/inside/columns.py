@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,12 +9,11 @@ from dataclasses import dataclass, replace
 from knowledge_mcp.engine.changes.clauses import Clause
 from knowledge_mcp.engine.changes.kinds import ChangeType, TextChange
 from knowledge_mcp.engine.changes.marking import number_marks
+from knowledge_mcp.engine.changes.sentences import ROW_RULE
 from knowledge_mcp.engine.changes.wording import words_of
 from knowledge_mcp.language.quantities.heads import is_figure, named_unit
 from knowledge_mcp.language.quantities.units import unit_behind
 from knowledge_mcp.language.sentences import BAR, cell_texts, is_row
-
-_RULE = re.compile(r"\|[\s:|-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +105,7 @@ def _tables_of(text: str) -> Iterator[_Table]:
         if line.lstrip().startswith("|"):
             rows.append(line.strip())
             continue
-        if len(rows) > 2 and _RULE.fullmatch(rows[1]):
+        if len(rows) > 2 and ROW_RULE.fullmatch(rows[1]):
             named = [(place, named_unit(cell)) for place, cell in enumerate(cell_texts(rows[0]))]
             units = [(each[0].casefold(), (place, each[1])) for place, each in named if each is not None]
             names = Counter(name for name, _ in units)

@@ -17,11 +17,10 @@ from knowledge_mcp.language.clauses import SectionRole, role_of_title
 from knowledge_mcp.language.glossary.entries import is_origin
 from knowledge_mcp.language.glossary.terms import TermsClause, entry_number
 from knowledge_mcp.language.openings import opening_of
-from knowledge_mcp.model.document import BlockKind, HeadingSource
+from knowledge_mcp.model.document import NOTE_KINDS, HeadingSource
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
 from knowledge_mcp.readers.shared.layout import Line, PageLayout
 
-_NOTES = frozenset({BlockKind.NOTE, BlockKind.EXAMPLE})
 _SURE = 0.9
 _ROOM = 1.15
 """Factor of the mean letter width in a line, used for the width of its first word, so that a tight fit is not a fit."""
@@ -189,7 +188,7 @@ def _paragraphs(heading: Heading, lines: Sequence[Line], edges: dict[int, float]
         if origin:
             begins[id(line)] = True
         if not open_ or opening is not None or origin:
-            open_ = open_ and not (origin or (opening is not None and opening.kind in _NOTES))
+            open_ = open_ and not (origin or (opening is not None and opening.kind in NOTE_KINDS))
             continue
         first = not begins
         spaced = line.page == above.page and line.y0 - above.y0 > _SPACED * max(line.size, above.size)
