@@ -301,7 +301,7 @@ def test_a_language_whose_grammar_is_missing_is_read_by_its_lines(monkeypatch: p
     def missing(module: str) -> bool:
         return False
 
-    monkeypatch.setattr(code_module, "_is_installed", missing)
+    monkeypatch.setattr(code_module, "is_installed", missing)
     reader = CodeReader()
     content = SAMPLES["a.py"][0]
     document = read_text(reader, "a.py", content)

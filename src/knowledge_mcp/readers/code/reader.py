@@ -8,7 +8,6 @@ symbol's kind if it contains a signature, else `import`, `doc`, `comment` or emp
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -27,7 +26,7 @@ from knowledge_mcp.readers.code.outline import (
 )
 from knowledge_mcp.readers.code.parse import GRAMMARS
 from knowledge_mcp.readers.shared.assembly import short_title
-from knowledge_mcp.readers.shared.isolation import SandboxedReader, inaccessible, unreadable
+from knowledge_mcp.readers.shared.isolation import SandboxedReader, inaccessible, is_installed, unreadable
 from knowledge_mcp.readers.shared.text import DecodedText, NotTextError, decode_text
 from knowledge_mcp.support.checkpoints import check_each
 from knowledge_mcp.support.distribution import install_command
@@ -62,7 +61,8 @@ class CodeReader(SandboxedReader):
 
     def __init__(self, *, sandbox: Sandbox | None = None, limits: Limits = _LIMITS) -> None:
         super().__init__(sandbox, limits)
-        self._installed = frozenset(name for name, grammar in GRAMMARS.items() if _is_installed(grammar.module))
+        installed = GRAMMARS.items() if is_installed("tree_sitter") else ()
+        self._installed = frozenset(name for name, grammar in installed if is_installed(grammar.module))
 
     @property
     def version(self) -> str:
@@ -114,10 +114,6 @@ class CodeReader(SandboxedReader):
         except SandboxFailure as failure:
             return Outline("lines"), f"The file was cut by lines, because {_FAILURES[failure.kind]}."
         return from_parse(found), "The file has syntax errors; some symbols may be missing." if found["errors"] else ""
-
-
-def _is_installed(module: str) -> bool:
-    return importlib.util.find_spec("tree_sitter") is not None and importlib.util.find_spec(module) is not None
 
 
 def _decode(item: SourceItem) -> DecodedText:

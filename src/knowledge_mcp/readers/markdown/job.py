@@ -168,8 +168,8 @@ def _lay(builder: RecordingBuilder, body: str, first_line: int, *, mdx: bool) ->
     if any(part.count("[") > _MAX_BRACKETS for part in body.split("\n\n")):
         raise _too_many_brackets()
     try:
-        source, marks = without_markers(body, _blocks)
-        tokens = _parse(source)
+        source, marks = without_markers(body, _parser("inline").parse)
+        tokens = _parser().parse(source)
     except _TooManyTokensError as error:
         raise too_much() from error
     for sentence in marks.warnings:
@@ -205,27 +205,9 @@ def _cells_beyond(tokens: Sequence[Token], lines: Sequence[str]) -> int:
     return beyond
 
 
-def _parse(text: str) -> Sequence[Token]:
-    return _parser().parse(text)
-
-
-def _blocks(text: str) -> Sequence[Token]:
-    """Parse only the block structure."""
-    return _block_parser().parse(text)
-
-
 @functools.cache
-def _block_parser() -> MarkdownIt:
-    return _new_parser().disable("inline")
-
-
-@functools.cache
-def _parser() -> MarkdownIt:
-    """Return the parser; one serves all threads, because it keeps no state."""
-    return _new_parser()
-
-
-def _new_parser() -> MarkdownIt:
+def _parser(*disabled: str) -> MarkdownIt:
+    """Return a parser, without some of its rules; one serves all threads, because it keeps no state."""
     from markdown_it import MarkdownIt
     from mdit_py_plugins.deflist import deflist_plugin
     from mdit_py_plugins.footnote import footnote_plugin
@@ -233,7 +215,7 @@ def _new_parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"maxNesting": _MAX_NESTING}).enable(["table", "strikethrough"])
     parser.use(deflist_plugin).use(footnote_plugin)
     # footnotes stay where they are written, cited or not
-    parser.disable(["footnote_tail", "footnote_inline"])
+    parser.disable(["footnote_tail", "footnote_inline", *disabled])
     read_more(parser)
     parser.block.ruler.before("table", "count", _count, {"alt": []})
     parser.inline.ruler.before("text", "count", _count)

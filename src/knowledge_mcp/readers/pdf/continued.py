@@ -6,7 +6,7 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from knowledge_mcp.language.openings import opening_of
@@ -60,8 +60,8 @@ def join_tables(pages: Sequence[PageLayout]) -> None:
         _drop_lone_headers(before, page)
         if before is not None and before.number == page.number - 1:
             _join_cut_header(before, page)
-        _join_in_columns(page)
-        _join_pieces(page)
+        _join_each(page, _continue_in_next_column)
+        _join_each(page, _add_rows_below)
     open_: Table | None = None
     last = 0
     for page in pages:
@@ -279,35 +279,33 @@ def _columns_of(table: Table) -> list[tuple[float, float]]:
     return [(min(name.left for name in some), max(name.right for name in some)) for some in found]
 
 
-def _join_in_columns(page: PageLayout) -> None:
-    """Join a table with the one after it if that continues in the next column under the same header."""
+def _join_each(page: PageLayout, join: Callable[[Table, Table], bool]) -> None:
+    """Take out the tables that could be joined with the one before them; `join` returns whether it did so."""
     elements: list[Line | Table] = []
     for element in page.elements:
         last = elements[-1] if elements else None
-        if isinstance(last, Table) and isinstance(element, Table) and _is_in_next_column(last, element):
-            _append(last, element)
-        else:
+        if not (isinstance(last, Table) and isinstance(element, Table) and join(last, element)):
             elements.append(element)
     page.elements = elements
 
 
-def _is_in_next_column(first: Table, second: Table) -> bool:
+def _continue_in_next_column(first: Table, second: Table) -> bool:
+    """Join a table with one that continues it in the next column under the same header."""
     is_higher = second.lines[0].y1 < first.lines[0].y0  # tables that begin at one height are side by side
     is_beside = min(line.x0 for line in second.lines) > max(line.x1 for line in first.lines)
-    return is_higher and is_beside and _letters(first.rows[0]) == _letters(second.rows[0])
+    continues = is_higher and is_beside and _letters(first.rows[0]) == _letters(second.rows[0])
+    if continues:
+        _append(first, second)
+    return continues
 
 
-def _join_pieces(page: PageLayout) -> None:
+def _add_rows_below(first: Table, second: Table) -> bool:
     """Join a table with rows directly below it that the engine took for another one, as a column of theirs is empty."""
-    elements: list[Line | Table] = []
-    for element in page.elements:
-        last = elements[-1] if elements else None
-        if isinstance(last, Table) and isinstance(element, Table) and (rows := _rows_below(last, element)):
-            last.rows.extend(rows)
-            last.lines.extend(element.lines)
-        else:
-            elements.append(element)
-    page.elements = elements
+    rows = _rows_below(first, second)
+    if rows:
+        first.rows.extend(rows)
+        first.lines.extend(second.lines)
+    return bool(rows)
 
 
 def _rows_below(first: Table, second: Table) -> list[list[str]]:

@@ -9,7 +9,7 @@ import contextlib
 import io
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from knowledge_mcp.readers.pdf.flow.pictured import Picture, PictureSigns, outli
 from knowledge_mcp.readers.pdf.flow.struck import Box, take_struck
 from knowledge_mcp.readers.pdf.flow.turned import is_upside_down, set_level, turn_over
 from knowledge_mcp.readers.pdf.flow.typed_rows import TypedPages
+from knowledge_mcp.readers.pdf.geometry import BATCH, reopened
 from knowledge_mcp.readers.pdf.hidden import HiddenText, hidden_text, is_parsed, leave_out, take_out
 from knowledge_mcp.readers.pdf.lines import FontWeights
 from knowledge_mcp.readers.pdf.ordering import lay_out
@@ -32,9 +33,6 @@ from knowledge_mcp.support.sandbox_worker import Refusal
 if TYPE_CHECKING:
     from liteparse.parser import LiteParse
     from liteparse.types import ParsedPage, StructureTreeElement
-
-BATCH = 25
-"""Pages held in memory at a time; the file is reopened for each batch, which frees PDFium's caches."""
 
 _TALL = 2.2
 """Height of a font, as a factor of its size, above which lines would overlap; no script in use is taller."""
@@ -93,20 +91,30 @@ class ParsedBatch:
     crowded: list[int]
 
 
+@contextlib.contextmanager
+def opened(path: str) -> Generator[Any]:
+    """Open a file as PDFium's document, whose type annotations are partial.
+
+    Raises:
+        Refusal: corrupted, or password-protected.
+    """
+    import pypdfium2
+
+    try:
+        document = pypdfium2.PdfDocument(path)
+    except pypdfium2.PdfiumError as error:
+        raise refusal(path, error) from error
+    with contextlib.closing(document):
+        yield document
+
+
 def inspect(path: str, *, thorough: bool = True) -> Facts:
     """Open a file and return its facts: the number of pages; with `thorough` also labels, metadata and outline.
 
     Raises:
         Refusal: corrupted, password-protected, encrypted or empty; the reason is an `UnreadableReason` value.
     """
-    import pypdfium2
-
-    document: Any  # the library's annotations are partial
-    try:
-        document = pypdfium2.PdfDocument(path)
-    except pypdfium2.PdfiumError as error:
-        raise refusal(path, error) from error
-    with contextlib.closing(document):
+    with opened(path) as document:
         count = len(document)
         if count == 0:
             raise Refusal("empty", "The PDF has no pages.", details="page count 0")
@@ -155,18 +163,11 @@ def _has_no_pages(path: str) -> bool:
 
 def characters(path: str, count: int) -> list[int]:
     """Count the characters of each page's text layer, without white space."""
-    import pypdfium2
-
     counts: list[int] = []
-    document: Any
-    for first in range(0, count, BATCH):
-        with contextlib.closing(pypdfium2.PdfDocument(path)) as document:
-            for index in range(first, min(first + BATCH, count)):
-                with (
-                    contextlib.closing(document[index]) as page,
-                    contextlib.closing(page.get_textpage()) as text,
-                ):
-                    counts.append(len("".join(text.get_text_bounded().split())))
+    for document, some in reopened(path, range(count)):
+        for index in some:
+            with contextlib.closing(document[index]) as page, contextlib.closing(page.get_textpage()) as text:
+                counts.append(len("".join(text.get_text_bounded().split())))
     return counts
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from knowledge_mcp.readers.pdf.lines import Box
 
 Matrix: TypeAlias = tuple[float, float, float, float, float, float]
+BATCH = 25
+"""Pages held in memory at a time; a file is reopened for each batch, which frees PDFium's caches."""
 _SCALE = 16
 """Steps per point: PDFium's functions use whole numbers."""
 _CONTRAST = 12
@@ -33,6 +36,16 @@ def raw() -> Any:
     import pypdfium2.raw
 
     return pypdfium2.raw
+
+
+def reopened(path: str, numbers: Iterable[int]) -> Iterator[tuple[Any, list[int]]]:
+    """Yield a file's document, reopened from time to time, with the numbers of the next pages to read."""
+    import pypdfium2
+
+    waiting = list(numbers)
+    for start in range(0, len(waiting), BATCH):
+        with contextlib.closing(pypdfium2.PdfDocument(path)) as document:
+            yield document, waiting[start : start + BATCH]
 
 
 def matrix_of(one: Any) -> Matrix:

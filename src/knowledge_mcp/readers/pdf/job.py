@@ -28,7 +28,7 @@ from knowledge_mcp.readers.pdf.headings.candidates import Body, body_of, settle_
 from knowledge_mcp.readers.pdf.headings.clauses import noted_sections, number_titles, put_in_annexes, untitled_clauses
 from knowledge_mcp.readers.pdf.headings.contents import take_contents
 from knowledge_mcp.readers.pdf.headings.entries import TermsPages, terms_pages
-from knowledge_mcp.readers.pdf.headings.numbered import Heading, detect_headings
+from knowledge_mcp.readers.pdf.headings.numbered import Heading, detect_headings, in_order
 from knowledge_mcp.readers.pdf.headings.outline import (
     listed_headings,
     merge_headings,
@@ -209,8 +209,8 @@ def _structured(
 
     Clauses without a title, or with a title in the margin, are added. Comments next to clauses are placed after them.
     """
-    place = {id(line): index for index, line in enumerate(line for page in pages for line in page.lines)}
-    named = [each for each in named if id(each.lines[0]) in place]
+    lines = {id(line) for page in pages for line in page.lines}
+    named = [each for each in named if id(each.lines[0]) in lines]
     found = terms_pages(pages, _headings(pages, body, named, listed))
     commented = any(page.strip for page in pages)
     found.headings += noted_sections(pages, found.headings)
@@ -221,8 +221,7 @@ def _structured(
         pages, begins = in_flows(pages, numbers)
         found.begins.update(begins)
         join_tables(pages)
-        place = {id(line): index for index, line in enumerate(line for page in pages for line in page.lines)}
-    found.headings.sort(key=lambda heading: place[id(heading.lines[0])])
+    found.headings = in_order(found.headings, pages)
     found.begins.update(explain_symbols(pages))
     found.begins.update(take_columns(pages, found.headings))
     return pages, found

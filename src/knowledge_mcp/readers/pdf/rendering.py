@@ -15,36 +15,28 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from knowledge_mcp.readers.pdf.engine import refusal
-from knowledge_mcp.readers.pdf.geometry import raw
+from knowledge_mcp.readers.pdf.engine import opened
+from knowledge_mcp.readers.pdf.geometry import raw, reopened
 from knowledge_mcp.support.sandbox_worker import Refusal
 from knowledge_mcp.support.wording import how_many
 
 MOST_PIXELS = 36_000_000
 """Larger sheets are rendered with fewer dots per inch: an A1 drawing with 190."""
 
-_BATCH = 25
 _SPREAD = 24
 
 
 def render(path: str, *, pages: Sequence[int], dpi: int = 300) -> Iterator[dict[str, Any] | bytes]:
-    """Yield each page's `page` number, `dpi` and whether it is `blank` or `failed`; otherwise its PNG follows.
-
-    The file is reopened from time to time, as PDFium keeps the pictures that it has decoded.
-    """
+    """Yield each page's `page` number, `dpi` and whether it is `blank` or `failed`; otherwise its PNG follows."""
     import pypdfium2
 
-    waiting = list(pages)
-    while waiting:
-        some, waiting = waiting[:_BATCH], waiting[_BATCH:]
-        document: Any  # the library's annotations are partial
-        with contextlib.closing(pypdfium2.PdfDocument(path)) as document:
-            document.init_forms()
-            for number in some:
-                try:
-                    yield from _render(document, number, dpi)
-                except pypdfium2.PdfiumError as error:
-                    yield {"page": number, "failed": f"The page could not be rendered: {error}."}
+    for document, some in reopened(path, pages):
+        document.init_forms()
+        for number in some:
+            try:
+                yield from _render(document, number, dpi)
+            except pypdfium2.PdfiumError as error:
+                yield {"page": number, "failed": f"The page could not be rendered: {error}."}
 
 
 def _render(document: Any, number: int, dpi: int) -> Iterator[dict[str, Any] | bytes]:
@@ -285,13 +277,8 @@ def mark(
     """
     import pypdfium2
 
-    document: Any  # the library's annotations are partial
     try:
-        document = pypdfium2.PdfDocument(path)
-    except pypdfium2.PdfiumError as error:
-        raise refusal(path, error) from error
-    try:
-        with contextlib.closing(document):
+        with opened(path) as document:
             if not 0 < page <= len(document):
                 raise Refusal("corrupted", f"The file has {how_many(len(document), 'page')}; there is no page {page}.")
             document.init_forms()

@@ -15,14 +15,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from knowledge_mcp.language.multilingual.recognition import language_of
-from knowledge_mcp.readers.pdf.geometry import SAME, Matrix, matrix_of, placed, raw, times
+from knowledge_mcp.readers.pdf.geometry import SAME, Matrix, matrix_of, placed, raw, reopened, times
 from knowledge_mcp.readers.pdf.recognised.layout import load_recognised
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, letters_of
 
 _DEPTH = 8
 _MOST_OBJECTS = 200_000
 _GRID = 1200.0
-_BATCH = 25
 _UPRIGHT = 0.02
 _EXAMINED = 4000
 
@@ -48,17 +47,11 @@ class PageGraphics:
 
 
 def marks_of(path: str, numbers: Iterable[int]) -> Iterator[PageGraphics]:
-    """Yield the graphics of pages; the file is reopened from time to time, which frees PDFium's caches."""
-    import pypdfium2
-
-    waiting = list(numbers)
-    while waiting:
-        some, waiting = waiting[:_BATCH], waiting[_BATCH:]
-        document: Any  # the library's annotations are partial
-        with contextlib.closing(pypdfium2.PdfDocument(path)) as document:
-            for number in some:
-                with contextlib.closing(document[number - 1]) as page:
-                    yield graphics_of(page, number)
+    """Yield the graphics of pages."""
+    for document, some in reopened(path, numbers):
+        for number in some:
+            with contextlib.closing(document[number - 1]) as page:
+                yield graphics_of(page, number)
 
 
 def graphics_of(page: Any, number: int) -> PageGraphics:

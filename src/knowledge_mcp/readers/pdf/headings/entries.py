@@ -18,7 +18,7 @@ from knowledge_mcp.language.glossary.entries import is_origin
 from knowledge_mcp.language.glossary.terms import TermsClause, entry_number
 from knowledge_mcp.language.openings import opening_of
 from knowledge_mcp.model.document import NOTE_KINDS, HeadingSource
-from knowledge_mcp.readers.pdf.headings.numbered import Heading
+from knowledge_mcp.readers.pdf.headings.numbered import Heading, in_order
 from knowledge_mcp.readers.shared.layout import Line, PageLayout
 
 _SURE = 0.9
@@ -60,9 +60,7 @@ def terms_pages(pages: Sequence[PageLayout], headings: Sequence[Heading]) -> Ter
     reading = _Reading(lines, headings, edges)
     reading.run()
     dropped = reading.dropped
-    place = {id(line): index for index, line in enumerate(line for page in pages for line in page.lines)}
-    kept = [heading for heading in headings if id(heading) not in dropped]
-    kept = sorted([*kept, *reading.made], key=lambda heading: place[id(heading.lines[0])])
+    kept = in_order([*(each for each in headings if id(each) not in dropped), *reading.made], pages)
     index = {id(line): at for at, line in enumerate(lines)}
     bounds = sorted(index[id(heading.lines[0])] for heading in kept if id(heading.lines[0]) in index)
     found = TermsPages(kept)

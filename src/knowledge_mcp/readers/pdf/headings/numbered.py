@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from knowledge_mcp.language.clauses import SectionRole, role_of_title
@@ -117,6 +117,12 @@ class Heading:
         return self.lines[0].page
 
 
+def in_order(headings: Iterable[Heading], pages: Sequence[PageLayout]) -> list[Heading]:
+    """Sort headings by where they begin in the text."""
+    place = {id(line): index for index, line in enumerate(line for page in pages for line in page.lines)}
+    return sorted(headings, key=lambda heading: place[id(heading.lines[0])])
+
+
 def heading_of(candidate: HeadingCandidate, level: int, source: HeadingSource, confidence: float) -> Heading:
     """Make a heading from a candidate."""
     numbered = candidate.numbered
@@ -171,9 +177,7 @@ def detect_headings(
         beside = [each for each in margin_titles(found, body) if id(each.lines[0]) not in used]
         margin = {id(each.lines[0]) for each in beside}
         headings += [heading_of(each, _UNPLACED, HeadingSource.TYPOGRAPHY, 0.7) for each in [*lettered, *beside]]
-    place = {id(line): index for index, line in enumerate(line for page in pages for line in page.lines)}
-    headings.sort(key=lambda heading: place[id(heading.lines[0])])
-    headings = _without_terms(headings, margin)
+    headings = _without_terms(in_order(headings, pages), margin)
     _take_back_numbers(headings)
     _put_below(headings, {id(heading) for heading in listed}, opening)
     _put_letters_below(headings)

@@ -12,7 +12,7 @@ from knowledge_mcp.language.openings import FORCE_IN_BRACKETS, caption_label, sp
 from knowledge_mcp.model.document import HeadingSource
 from knowledge_mcp.readers.pdf.engine import Bookmark, TaggedHeading
 from knowledge_mcp.readers.pdf.headings.contents import Entry
-from knowledge_mcp.readers.pdf.headings.numbered import Heading
+from knowledge_mcp.readers.pdf.headings.numbered import Heading, in_order
 from knowledge_mcp.readers.pdf.headings.run_in import title_of_paragraph
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, letters_of
 from knowledge_mcp.support.matching import BoundedMatcher
@@ -126,7 +126,7 @@ def _match_entries(entries: Sequence[Bookmark], pages: Sequence[PageLayout], *, 
             missing.append(entry)
     if not exact:
         found.extend(_locate_entries(missing, found, pages))
-    return _in_order(found, pages)
+    return in_order(found, pages)
 
 
 def _numbered_only(title: str, lines: Sequence[Line]) -> tuple[list[Line], int] | None:
@@ -326,7 +326,7 @@ def tagged_headings(tagged: Iterable[TaggedHeading], pages: Sequence[PageLayout]
     short = sum(len(heading.title) <= 120 for heading in found)
     if len(found) < 3 or short < 0.5 * len(found):
         return []
-    return _in_order(found, pages)
+    return in_order(found, pages)
 
 
 # ---- merging --------------------------------------------------------------------------------------------------------
@@ -363,7 +363,7 @@ def merge_headings(named: Sequence[Heading], detected: Sequence[Heading], pages:
         and heading.number not in numbers
         and not taken & {id(line) for line in heading.lines}
     ]
-    merged = _in_order([*named, *added], pages)
+    merged = in_order([*named, *added], pages)
     return _relevel(merged, {id(heading) for heading in added})
 
 
@@ -408,8 +408,3 @@ def _relevel(headings: list[Heading], added: set[int]) -> list[Heading]:
         if heading.number:
             levels[heading.number] = heading.level
     return headings
-
-
-def _in_order(headings: Iterable[Heading], pages: Sequence[PageLayout]) -> list[Heading]:
-    place = {id(line): index for index, line in enumerate(line for page in pages for line in page.lines)}
-    return sorted(headings, key=lambda heading: place[id(heading.lines[0])])
