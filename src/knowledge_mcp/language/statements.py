@@ -193,10 +193,6 @@ class _Finder:
             return False
         return _NOTE_LIKE.match(self.text, block.span.start, block.span.end) is not None
 
-    def _is_exempt(self, span: Span) -> bool:
-        position = bisect_right(self._exempt, Span(span.start, 1 << 60)) - 1
-        return position >= 0 and self._exempt[position].end > span.start
-
     def _heading_id(self, section: int | None) -> str | None:
         if section not in self._heading_ids and section is not None:
             node = self.document.sections[section]
@@ -241,7 +237,7 @@ class _Finder:
                 continue
             modality, negated, inherited = own
             last, inherited_last = (span, modality, negated), inherited
-            if self._is_exempt(span) or (force is not None and _bare_lead(words, force)):
+            if span.starts_in(self._exempt) or (force is not None and _bare_lead(words, force)):
                 continue
             own_identifier = identifier or (lead.identifier if lead is not None else None)
             self._add(span, modality, negated, block.section, own_identifier, lead if inherited else None)
@@ -338,7 +334,7 @@ class _Finder:
                 words = span.of(self.text)
                 opened = requirement_identifier(words) or opened
                 force = force_of(words, convention)
-                if force is not None and not self._is_exempt(span):
+                if force is not None and not span.starts_in(self._exempt):
                     found = True
                     own_id = label or opened or identifier or card
                     if opened and label and is_below(identifier_key(opened), identifier_key(label)):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
@@ -149,6 +150,11 @@ class Span:
     def overlaps(self, other: Span) -> bool:
         """Return whether the two share at least one code point."""
         return self.start < other.end and other.start < self.end
+
+    def starts_in(self, spans: Sequence[Span]) -> bool:
+        """Return whether the start lies in one of several spans, which are sorted and disjoint."""
+        place = bisect_right(spans, self.start, key=lambda each: each.start) - 1
+        return place >= 0 and spans[place].end > self.start
 
 
 @dataclass(frozen=True, slots=True)

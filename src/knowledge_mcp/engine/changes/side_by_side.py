@@ -8,10 +8,8 @@ from knowledge_mcp.engine.changes.differences import ClauseChange
 from knowledge_mcp.engine.changes.inside.standing import STANDINGS
 from knowledge_mcp.engine.changes.kinds import CUT, ChangeType
 from knowledge_mcp.engine.changes.sentences import ALL_ALIKE, Weights, pair_sentences, sentences_of
+from knowledge_mcp.engine.changes.wording import Marked, marked_words
 from knowledge_mcp.support.matching import BoundedMatcher
-
-Marked = tuple[tuple[str, bool], ...]
-"""A text in pieces, each with whether it changed."""
 
 
 def side_by_side(change: ClauseChange, weights: Weights = ALL_ALIKE) -> Iterator[tuple[Marked, Marked]]:
@@ -34,7 +32,7 @@ def side_by_side(change: ClauseChange, weights: Weights = ALL_ALIKE) -> Iterator
         if {each.before, each.after} == set(STANDINGS) and new is not None and each.new_text == new.label:
             yield ((each.before, True),), ((each.after, True),)
         if each.kind is ChangeType.PROPERTY:
-            yield _marked_words(each.old_text, each.new_text)
+            yield marked_words(each.old_text, each.new_text)
     matcher = BoundedMatcher(before, after)
     for tag, a, b, c, d in matcher.get_opcodes():
         if tag == "equal":
@@ -44,14 +42,6 @@ def side_by_side(change: ClauseChange, weights: Weights = ALL_ALIKE) -> Iterator
         for left, right in pair_sentences(before[a:b], after[c:d], weights):
             one, other = " ".join(before[a + each] for each in left), " ".join(after[c + each] for each in right)
             if (left and right) or (one or other) in texts:
-                yield _marked_words(one, other)
+                yield marked_words(one, other)
             else:
                 yield ((one, False),) * bool(one), ((other, False),) * bool(other)
-
-
-def _marked_words(one: str, other: str) -> tuple[Marked, Marked]:
-    words, others = one.split(), other.split()
-    codes = BoundedMatcher(words, others).get_opcodes()
-    was = tuple((" ".join(words[a:b]), tag != "equal") for tag, a, b, _, _ in codes if b > a)
-    now = tuple((" ".join(others[c:d]), tag != "equal") for tag, _, _, c, d in codes if d > c)
-    return was, now

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from knowledge_mcp.engine.changes.clauses import Clause, Edition
 from knowledge_mcp.language.quantities.units import CASE_TELLS
 from knowledge_mcp.support.checkpoints import check_each
+from knowledge_mcp.support.matching import BoundedMatcher
 
 _NOT_WORD = re.compile(r"[\W_]+")
 _IN_NUMBER = re.compile(r"(?<=\d)[.,](?=\d)")
@@ -158,3 +159,16 @@ def in_common(old: Edition, new: Edition) -> float:
         for each in (old, new)
     )
     return len(here & there) / max(min(len(here), len(there)), 1)
+
+
+Marked = tuple[tuple[str, bool], ...]
+"""A text in pieces of whole words, each with whether it changed."""
+
+
+def marked_words(one: str, other: str) -> tuple[Marked, Marked]:
+    """Split two texts into the pieces that they have in common and those that they do not."""
+    words, others = one.split(), other.split()
+    codes = BoundedMatcher(words, others).get_opcodes()
+    was = tuple((" ".join(words[a:b]), tag != "equal") for tag, a, b, _, _ in codes if b > a)
+    now = tuple((" ".join(others[c:d]), tag != "equal") for tag, _, _, c, d in codes if d > c)
+    return was, now

@@ -89,7 +89,9 @@ class Decisions:
         Raises:
             InvalidInputError: the file contains something else, or cannot be written.
         """
-        return self._change(_link, "decisions", decisions, lambda pair, yes: _link_row(pair, accepted=yes))
+        return self._change(
+            _link, "decisions", decisions, lambda pair, accepted: {"from": pair[0], "to": pair[1], "accepted": accepted}
+        )
 
     # ---- rows
 
@@ -156,10 +158,6 @@ class Reviews:
 
 def _link(row: Any) -> tuple[tuple[str, str], bool]:
     return (str(row["from"]), str(row["to"])), bool(row["accepted"])
-
-
-def _link_row(pair: tuple[str, str], *, accepted: bool) -> dict[str, Any]:
-    return {"from": pair[0], "to": pair[1], "accepted": accepted}
 
 
 def _mark(row: Any) -> tuple[tuple[str, str], RowMark]:

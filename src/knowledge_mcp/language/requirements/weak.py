@@ -255,7 +255,7 @@ class _Weak:
             if (
                 (number is not None or _is_story(words) or steps)
                 and _has_substance(words)
-                and not self._is_exempt(whole)
+                and not whole.starts_in(self._exempt)
                 and not self._labels.is_group(number or "", words)
             ):
                 end = self._end_with_items(position, stop) if listed else whole.end
@@ -357,10 +357,6 @@ class _Weak:
             bisect_left(self._ordered, place, key=lambda each: each.start) for place in (span.start, span.end)
         )
         return [each for each in self._ordered[first:last] if each in self.kept]
-
-    def _is_exempt(self, span: Span) -> bool:
-        position = bisect_left(self._exempt, span.start + 1, key=lambda each: each.start) - 1
-        return position >= 0 and self._exempt[position].end > span.start
 
     def _add(self, span: Span, section: int | None, identifier: str | None, text: str = "") -> None:
         self.kept[span] = Statement(

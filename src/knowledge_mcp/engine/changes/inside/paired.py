@@ -38,7 +38,7 @@ from knowledge_mcp.engine.changes.sentences import (
     lone_sentences,
     without_sentences,
 )
-from knowledge_mcp.engine.changes.wording import words_and_signs, words_of
+from knowledge_mcp.engine.changes.wording import marked_words, words_and_signs, words_of
 from knowledge_mcp.language.demands import force_words, says_what_to_verify
 from knowledge_mcp.language.force import Convention
 from knowledge_mcp.language.multilingual.recognition import is_function_word
@@ -46,7 +46,6 @@ from knowledge_mcp.language.printed import PrintedMark, without_note_marks
 from knowledge_mcp.language.quantities.bounds import NAMED
 from knowledge_mcp.language.requirements.conditions import is_exception
 from knowledge_mcp.language.sentences import BAR, cell_texts, is_row
-from knowledge_mcp.support.matching import BoundedMatcher
 
 
 def edited(
@@ -254,9 +253,5 @@ def _redirected(sentence: str, numbers: Mapping[str, str]) -> list[str]:
 
 def _parted(one: str, other: str) -> tuple[str, str]:
     """Reduce two sentences to the whole words that differ, with an ellipsis between pieces."""
-    words, others = one.split(), other.split()
-    matcher = BoundedMatcher(words, others)
-    codes = [code for code in matcher.get_opcodes() if code[0] != "equal"]
-    was = CUT.join(" ".join(words[a:b]) for _, a, b, _, _ in codes if b > a)
-    now = CUT.join(" ".join(others[c:d]) for _, _, _, c, d in codes if d > c)
+    was, now = (CUT.join(words for words, is_changed in side if is_changed) for side in marked_words(one, other))
     return was, now
