@@ -10,7 +10,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from knowledge_mcp.model.document import Document
 from knowledge_mcp.model.source import SourceItem
+from knowledge_mcp.readers.pdf.reader import PdfReader
+from tests.readers.in_process import InProcessSandbox
 
 WIDTH, HEIGHT = 595.0, 842.0
 LEFT = 72.0
@@ -191,6 +194,11 @@ def item_of(data: bytes, name: str = "sample.pdf", folder: Path | None = None) -
     path = folder / name
     path.write_bytes(data)
     return SourceItem(str(path), name, "application/pdf", len(data), digest, functools.partial(path.open, "rb"), path)
+
+
+def read_pdf(file: Sheet | bytes) -> Document:
+    """Read a file in this process."""
+    return PdfReader(sandbox=InProcessSandbox()).read(item_of(file.done() if isinstance(file, Sheet) else file))
 
 
 def without_pages() -> bytes:

@@ -8,10 +8,7 @@ from knowledge_mcp.language.statements import find_statements
 from knowledge_mcp.model.document import BlockKind, Document, HeadingSource
 from knowledge_mcp.readers.shared.numbering import format_number
 from tests.readers.docx_files import heading, numbered, p, read_docx, run, style
-
-
-def numbers(document: Document) -> list[tuple[int, str | None, str]]:
-    return [(section.level, section.number, section.title) for section in document.sections]
+from tests.readers.shown import outline
 
 
 def items(document: Document) -> list[tuple[str, int]]:
@@ -39,7 +36,7 @@ def test_headings_get_the_numbers_that_word_prints() -> None:
         heading(1, "Scope") + heading(1, "Terms") + heading(2, "One") + heading(2, "Two") + heading(3, "Deep")
         + heading(4, "Deeper") + heading(2, "Three") + heading(1, "Next")
     )  # fmt: skip
-    assert numbers(document) == [
+    assert outline(document) == [
         (1, "1", "Scope"), (1, "2", "Terms"), (2, "2.1", "One"), (2, "2.2", "Two"), (3, "2.2.1", "Deep"),
         (4, "2.2.1.1", "Deeper"), (2, "2.3", "Three"), (1, "3", "Next"),
     ]  # fmt: skip
@@ -49,7 +46,7 @@ def test_headings_get_the_numbers_that_word_prints() -> None:
 
 def test_a_heading_style_inherits_outline_and_number_from_the_style_it_is_based_on() -> None:
     document = read_docx(heading(1, "Plain") + p("Derived", "Mine"), styles=style("Mine", "my head", based_on="H1"))
-    assert numbers(document) == [(1, "1", "Plain"), (1, "2", "Derived")]
+    assert outline(document) == [(1, "1", "Plain"), (1, "2", "Derived")]
 
 
 def test_annexes_are_lettered_and_know_whether_they_are_informative() -> None:
@@ -63,7 +60,7 @@ def test_annexes_are_lettered_and_know_whether_they_are_informative() -> None:
     )
     body = p("(informative) Advice", "Ax") + p("Details", "Ax2") + p("(normative) Tests", "Ax") + p("Set-up", "Ax2")
     document = read_docx(heading(1, "Scope") + body, styles=styles, abstracts=annex, numbers=num(5, 5))
-    assert numbers(document)[1:] == [(1, "A", "Advice"), (2, "A.1", "Details"), (1, "B", "Tests"), (2, "B.1", "Set-up")]
+    assert outline(document)[1:] == [(1, "A", "Advice"), (2, "A.1", "Details"), (1, "B", "Tests"), (2, "B.1", "Set-up")]
     assert [section.informative for section in document.sections] == [False, True, True, False, False]
     assert "Annex A (informative) Advice" in document.text
 
@@ -109,7 +106,7 @@ def test_a_list_may_take_its_levels_from_a_numbering_style() -> None:
 
 def test_number_zero_takes_a_paragraph_out_of_its_styles_list() -> None:
     document = read_docx(heading(1, "One") + p("Foreword", "H1", '<w:numPr><w:numId w:val="0"/></w:numPr>'))
-    assert numbers(document) == [(1, "1", "One"), (1, None, "Foreword")]
+    assert outline(document) == [(1, "1", "One"), (1, None, "Foreword")]
 
 
 def test_a_numbered_paragraph_below_its_clause_is_a_clause_of_its_own() -> None:
@@ -127,15 +124,15 @@ def test_bold_numbered_lines_are_headings_only_where_no_heading_style_is_used() 
         return p(run(text, "<w:b/>"))
 
     plain = read_docx(bold("A report") + bold("1 Scope") + p("Text.") + bold("1.1 Limits") + bold("2 items are left."))
-    assert numbers(plain) == [(1, "1", "Scope"), (2, "1.1", "Limits")]
+    assert outline(plain) == [(1, "1", "Scope"), (2, "1.1", "Limits")]
     assert {section.source for section in plain.sections} == {HeadingSource.TYPOGRAPHY}
     styled = read_docx(heading(1, "Scope") + bold("1 Scope") + p("Text."))
-    assert numbers(styled) == [(1, "1", "Scope")]
+    assert outline(styled) == [(1, "1", "Scope")]
 
 
 def test_a_numbered_paragraph_that_only_ends_a_section_of_pages_is_not_counted() -> None:
     document = read_docx(heading(1, "One") + p("", "H1", "<w:sectPr/>") + heading(2, "Deep") + heading(1, "Two"))
-    assert numbers(document) == [(1, "1", "One"), (2, "1.1", "Deep"), (1, "2", "Two")]
+    assert outline(document) == [(1, "1", "One"), (2, "1.1", "Deep"), (1, "2", "Two")]
 
 
 def test_a_bold_item_that_begins_with_a_figure_is_an_item() -> None:
@@ -158,7 +155,7 @@ def test_a_typed_number_that_extends_the_one_above_is_below_it_whatever_its_styl
     titles = ("1. Rules", "1.1 Signs", "1.1.1 Colours", "1.2 Words", "2. Fees")
     styles = style("T", "heading 1", '<w:outlineLvl w:val="0"/>')
     document = read_docx("".join(p(title, "T") + p("Text.") for title in titles), styles=styles)
-    assert [(level, number) for level, number, _ in numbers(document)] == [
+    assert [(level, number) for level, number, _ in outline(document)] == [
         (1, "1"), (2, "1.1"), (3, "1.1.1"), (2, "1.2"), (1, "2"),
     ]  # fmt: skip
 
@@ -178,7 +175,7 @@ def test_styles_that_the_table_of_contents_collects_are_headings(is_control: boo
     names = (("Big", "Big Line"), ("Small", "Small Line"), ("Cap", "caption"), ("C", "toc 1"))
     body = p("Hives", "Big") + p("Legs", "Small") + p("They have legs.") + p("Table 1 Legs", "Cap")
     document = read_docx(contents + body, styles="".join(style(*each) for each in names))
-    assert numbers(document) == [(1, None, "Hives"), (2, None, "Legs")]
+    assert outline(document) == [(1, None, "Hives"), (2, None, "Legs")]
     assert document.text == "Hives\n\nLegs\n\nThey have legs.\n\nTable 1 Legs"
 
 

@@ -20,6 +20,7 @@ from tests.readers.docx_files import (
     table,
 )
 from tests.readers.in_process import HERE
+from tests.readers.shown import kinds
 
 CORE = (
     '<cp:coreProperties xmlns:cp="c" xmlns:dc="d" xmlns:dcterms="t"><dc:title>{}</dc:title>'
@@ -38,10 +39,6 @@ def field(instruction: str, result: str) -> str:
 
 def bookmark(name: str, content: str) -> str:
     return f'<w:bookmarkStart w:id="1" w:name="{name}"/>{content}<w:bookmarkEnd w:id="1"/>'
-
-
-def kinds(document: Document) -> list[tuple[str, str]]:
-    return [(block.kind.value, block.span.of(document.text)) for block in document.blocks]
 
 
 def only(document: Document, kind: BlockKind) -> list[Block]:

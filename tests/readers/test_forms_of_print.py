@@ -10,21 +10,16 @@ import pytest
 from knowledge_mcp.language.glossary.definitions import find_definitions
 from knowledge_mcp.language.openings import split_clause_number
 from knowledge_mcp.language.statements import find_statements
-from knowledge_mcp.model.document import BlockKind, Document
+from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.docx.reader import DocxReader
-from knowledge_mcp.readers.pdf.reader import PdfReader
 from tests.fakes.documents import Part, build_document
 from tests.readers.docx_files import content_item
-from tests.readers.in_process import HERE, InProcessSandbox
-from tests.readers.pdf_files import SENTENCE, Sheet, item_of
+from tests.readers.in_process import HERE
+from tests.readers.pdf_files import SENTENCE, Sheet, read_pdf
 from tests.readers.sheets import Sheets, found_in
 
 BOLD = "Helvetica-Bold"
 LONG = "The maker shall keep a copy of each label for ten years and show it on demand to the office"
-
-
-def read(sheet: Sheet) -> Document:
-    return PdfReader(sandbox=InProcessSandbox()).read(item_of(sheet.done()))
 
 
 # ---- numbers
@@ -83,7 +78,7 @@ def test_notes_whose_marks_hang_are_no_table() -> None:
     for number in (1, 2, 3):
         sheet.at(120, sheet.y, f"NOTE {number}", 9)
         sheet.line(f"The current of heater {number} tells more.", x=180, size=9)
-    assert [block.kind for block in read(sheet).blocks] == [BlockKind.NOTE] * 3
+    assert [block.kind for block in read_pdf(sheet).blocks] == [BlockKind.NOTE] * 3
 
 
 def test_names_left_of_figures_are_columns_of_their_table() -> None:
@@ -96,7 +91,7 @@ def test_names_left_of_figures_are_columns_of_their_table() -> None:
             sheet.at(x, sheet.y, words, 8, BOLD if row is rows[0] else "Helvetica")
         sheet.canvas.line(72, 842 - sheet.y - 4, 480, 842 - sheet.y - 4)
         sheet.y += 17
-    document = read(sheet)
+    document = read_pdf(sheet)
     (table,) = [block for block in document.blocks if block.kind is BlockKind.TABLE]
     assert "| Enable voltage | EN to GND | -0.3 | 40 | V |" in table.span.of(document.text)
 
@@ -112,7 +107,7 @@ def test_titles_in_the_margin_are_headings_and_terms_there_are_none() -> None:
             sheet.at(72, sheet.y, title, 10, BOLD)
             sheet.line(f"The part of {title.lower()} that you have to pay for by yourself at", x=190)
             sheet.line("any time.", x=190, step=22)
-    document = read(sheet)
+    document = read_pdf(sheet)
     assert [section.title for section in document.sections] == [
         "Words with special meanings", "Contents of the shop", "What is covered", "Conditions",
     ]  # fmt: skip
@@ -130,7 +125,7 @@ def test_an_act_in_two_columns_is_read_column_by_column() -> None:
                 sheet.at(x, sheet.y, mark, 9)
                 sheet.line(words[:46], size=9, x=x + 20)
                 sheet.line(words[46:], size=9, x=x + 20, step=16)
-    found = read(sheet).sections
+    found = read_pdf(sheet).sections
     assert [(each.number, each.title) for each in found] == [(str(n), f"Duty number {n}") for n in range(1, 7)]
 
 
@@ -144,7 +139,7 @@ def test_items_below_one_that_ends_in_a_colon_have_its_force_though_they_begin_w
     ):
         sheet.at(72, sheet.y, mark)
         sheet.line(words, x=96, step=20)
-    document = read(sheet)
+    document = read_pdf(sheet)
     assert [block.depth for block in document.blocks] == [0, 1, 1, 0]
     assert [each.text for each in find_statements(document)][1:] == [
         "1. The label shall state: (a) the mass;", "1. The label shall state: (b) the maker.",

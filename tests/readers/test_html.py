@@ -21,6 +21,7 @@ from knowledge_mcp.readers.shared.richtext import RichText
 from tests.machine import examples
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.office_files import item_of
+from tests.readers.shown import kinds
 
 READER = HtmlReader(sandbox=InProcessSandbox())
 
@@ -29,10 +30,6 @@ def read(page: str | bytes, name: str = "page.html", *, uri: str = "") -> Docume
     item = item_of(page.encode() if isinstance(page, str) else page, name, uri=uri)
     READER.check(item)
     return READER.read(item)
-
-
-def blocks(document: Document) -> list[tuple[str, str]]:
-    return [(block.kind.value, block.span.of(document.text)) for block in document.blocks]
 
 
 def refusal(page: bytes) -> UnreadableDocumentError:
@@ -92,7 +89,7 @@ def test_an_uploaded_page_is_read_whole() -> None:
     assert document.title == "The Page"
     assert dict(document.metadata) == {"author": "A. Writer", "language": "en"}
     assert [(section.level, section.label) for section in document.sections] == [(1, "1 Start"), (2, "1.1 Part")]
-    assert blocks(document) == [
+    assert kinds(document) == [
         ("paragraph", "Home"),
         ("heading", "1 Start"),
         ("paragraph", "Some bolder text\nand more"),
@@ -144,13 +141,13 @@ def test_lists_keep_their_nesting_and_their_numbers() -> None:
 
 def test_terms_stand_before_what_defines_them() -> None:
     page = "<dl><dt>cat</dt><dd>an animal</dd><dt>dog:</dt><dd>another</dd><dt>alone</dt></dl>"
-    assert [text for _, text in blocks(read(page))] == ["cat: an animal", "dog: another", "alone"]
+    assert [text for _, text in kinds(read(page))] == ["cat: an animal", "dog: another", "alone"]
 
 
 @pytest.mark.parametrize("end", ["</dt>", ""], ids=["end tags", "no end tags"])
 def test_terms_that_share_a_meaning_stand_together_before_it(end: str) -> None:
     page = f"<p>Before.</p><dl><dt>head{end}<dt>lift</dt><dd>a height</dd><dt></dt><dd>none</dd></dl>"
-    assert [text for _, text in blocks(read(page))] == ["Before.", "head; lift: a height", "none"]
+    assert [text for _, text in kinds(read(page))] == ["Before.", "head; lift: a height", "none"]
 
 
 def test_a_table_of_data_stays_a_table_with_its_spans() -> None:
@@ -158,7 +155,7 @@ def test_a_table_of_data_stays_a_table_with_its_spans() -> None:
         "<table><caption>Sizes</caption><tr><th colspan=2>Both</th><th>C</th></tr>"
         "<tr><td rowspan=2>a|b</td><td><p>c</p><p>d</p></td><td>e</td></tr><tr><td>f</td><td>g</td></tr></table>"
     )
-    assert blocks(read(page)) == [
+    assert kinds(read(page)) == [
         ("caption", "Sizes"),
         ("table", "| Both | | C |\n| --- | --- | --- |\n| a\\|b | c d | e |\n| a\\|b | f | g |"),
     ]
@@ -167,7 +164,7 @@ def test_a_table_of_data_stays_a_table_with_its_spans() -> None:
 def test_a_table_that_only_sets_marks_beside_words_is_a_list() -> None:
     inner = "<table><tr><td>(i)</td><td><p>of wood,</p></td></tr><tr><td>(ii)</td><td>of straw,</td></tr></table>"
     rows = f"<tr><td>(a)</td><td>the hive:{inner}</td></tr><tr><td>(B)</td><td>the lid.</td></tr>"
-    assert blocks(read(f"<p>Keep</p><table><col><tbody>{rows}</tbody></table>"))[1:] == [
+    assert kinds(read(f"<p>Keep</p><table><col><tbody>{rows}</tbody></table>"))[1:] == [
         ("list_item", "(a) the hive:"),
         ("list_item", "(i) of wood,"),
         ("list_item", "(ii) of straw,"),
@@ -296,14 +293,14 @@ def test_a_clause_number_that_a_stylesheet_sets_apart_runs_into_no_word() -> Non
         "<p><span>1</span><span>(1)</span><span>In this Act it shall hold.</span></p><p><b>(a)</b><i>doors</i></p>"
         "<p><b>2</b>nd, <i>H</i><i>2</i> and <span>M</span><span>any</span></p><pre><b>(a)</b><i>x</i></pre>"
     )
-    found = [words for _, words in blocks(read(page))]
+    found = [words for _, words in kinds(read(page))]
     assert found == ["1 (1) In this Act it shall hold.", "(a) doors", "2nd, H2 and Many", "(a)x"]
 
 
 def test_below_heads_of_columns_cells_may_hold_code_and_tables() -> None:
     inner = "<table><tr><td>a</td><td>b</td></tr><tr><td>c</td><td>d</td></tr></table>"
     page = f"<table><tr><th>Key</th><th>Use</th></tr><tr><td>k<pre>x = 1</pre></td><td>{inner}</td></tr></table>"
-    assert blocks(read(page)) == [("table", "| Key | Use |\n| --- | --- |\n| k x = 1 | a b c d |")]
+    assert kinds(read(page)) == [("table", "| Key | Use |\n| --- | --- |\n| k x = 1 | a b c d |")]
 
 
 def test_a_paragraph_of_very_many_links_is_not_joined_for_each_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -400,7 +397,7 @@ def test_the_main_content_keeps_its_code_lists_and_tables_as_they_are() -> None:
         "<nav>Related: <a href='/r'>another story that is told elsewhere on this site</a></nav>"
     )
     document = read(_CRAWLED.replace("<h2>", f"{parts}<h2>", 1), uri=_URI)
-    found = blocks(document)
+    found = kinds(document)
     assert ("code", "if a:\n    b") in found
     assert ("list_item", "• two") in found
     assert ("table", "| k | v |\n| --- | --- |\n| a\\|b | c |") in found
@@ -450,7 +447,7 @@ def test_a_page_of_a_folder_is_read_without_menus_heads_and_feet() -> None:
         "and its seals are to be looked at by whoever greases it.</p></article></main><footer>Imprint</footer>"
     )
     document = reader.read(item_of(page.encode(), "page.html"))
-    assert [words for _, words in blocks(document)][:2] == ["Pumps", "By A. Writer"]
+    assert [words for _, words in kinds(document)][:2] == ["Pumps", "By A. Writer"]
     assert not {"Site", "Home", "Other", "Imprint"} & set(document.text.split())
     assert document.warnings == ("7 words around the page's text were omitted: menus, headers, footers.",)
     assert "Imprint" in read(page).text

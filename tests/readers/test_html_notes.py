@@ -6,7 +6,8 @@ import pytest
 
 from knowledge_mcp.language.openings import opening_of
 from knowledge_mcp.model.document import BlockKind
-from tests.readers.test_html import blocks, read
+from tests.readers.shown import kinds
+from tests.readers.test_html import read
 
 
 @pytest.mark.parametrize(
@@ -26,7 +27,7 @@ from tests.readers.test_html import blocks, read
 )
 def test_a_raised_number_that_leads_to_a_note_is_its_mark_and_no_power(mark: str, note: str) -> None:
     document = read(f"<p>It stays below 2 mm/s{mark} on 3 m<sup>2</sup>.</p>{note}")
-    assert blocks(document) == [
+    assert kinds(document) == [
         ("paragraph", "It stays below 2 mm/s[^1] on 3 m²."),
         ("footnote", "[^1] At the bearing. ↩"),
     ]

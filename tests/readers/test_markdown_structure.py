@@ -14,6 +14,7 @@ from knowledge_mcp.readers.markdown.reader import MarkdownReader
 from tests.machine import examples
 from tests.readers.docx_files import content_item
 from tests.readers.in_process import HERE
+from tests.readers.shown import kinds, outline
 
 
 def read(text: str | bytes, name: str = "guide.md") -> Document:
@@ -21,14 +22,6 @@ def read(text: str | bytes, name: str = "guide.md") -> Document:
     item = content_item(data, name, "text/markdown")
     MarkdownReader(sandbox=HERE).check(item)
     return MarkdownReader(sandbox=HERE).read(item)
-
-
-def outline(document: Document) -> list[tuple[int, str | None, str]]:
-    return [(section.level, section.number, section.title) for section in document.sections]
-
-
-def kinds(document: Document) -> list[tuple[str, str]]:
-    return [(block.kind.value, block.span.of(document.text)) for block in document.blocks]
 
 
 @pytest.mark.requirement("A-REQ-INGEST-002")

@@ -14,6 +14,7 @@ from knowledge_mcp.readers.markup.reader import MarkupReader
 from tests.machine import examples
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.office_files import item_of
+from tests.readers.shown import kinds
 
 READER = MarkupReader(sandbox=InProcessSandbox())
 
@@ -113,10 +114,6 @@ def read(text: str, name: str) -> Document:
     return READER.read(item)
 
 
-def blocks(document: Document) -> list[tuple[str, str]]:
-    return [(block.kind.value, block.span.of(document.text)) for block in document.blocks]
-
-
 def led(document: Document) -> dict[str, tuple[ReferenceKind, str]]:
     return {each.text: (each.kind, each.target) for each in document.references}
 
@@ -130,7 +127,7 @@ def test_restructured_text_gives_sections_notes_terms_tables_and_references() ->
         ("1", "Scope"),
         ("2", "Terms"),
     ]
-    found = blocks(document)
+    found = kinds(document)
     assert ("note", "Note: Keep it dry.") in found
     assert ("paragraph", "hook: thing that holds") in found
     assert ("caption", "Limits") in found
@@ -143,7 +140,7 @@ def test_lists_that_are_indented_below_their_words_stay_lists() -> None:
     document = read(
         "Head\n====\n\nThere are levels:\n\n   * System\n   * Part\n\n     - Bolt\n\n   Said so.\n", "a.rst"
     )
-    assert blocks(document)[2:] == [
+    assert kinds(document)[2:] == [
         ("list_item", "• System"),
         ("list_item", "• Part"),
         ("list_item", "• Bolt"),
@@ -153,7 +150,7 @@ def test_lists_that_are_indented_below_their_words_stay_lists() -> None:
 
 def test_a_directive_that_nobody_knows_keeps_its_words_and_its_identifier() -> None:
     document = read(RST, "rules.rst")
-    text = [words for _, words in blocks(document)]
+    text = [words for _, words in kinds(document)]
     at = text.index("REQ-7: A crane shall stop")
     assert text[at + 1 : at + 3] == ["status: open", "Within three seconds."]
     assert "req-7" in {each.name for each in document.anchors}
@@ -229,7 +226,7 @@ def test_asciidoc_gives_numbered_sections_notes_terms_tables_and_references() ->
         ("A", "Forms"),
         ("A.1", "Inner"),
     ]
-    found = blocks(document)
+    found = kinds(document)
     assert found[2] == (
         "paragraph",
         "A crane shall be greased, see Terms, the stop and the site. A snake_case_name stays.",
@@ -295,7 +292,7 @@ def test_blocks_have_the_lines_on_which_their_words_stand(text: str, name: str, 
     ],
 )
 def test_asciidoc_blocks_and_marks(text: str, words: list[str]) -> None:
-    assert [found for _, found in blocks(read(text, "a.adoc"))] == words
+    assert [found for _, found in kinds(read(text, "a.adoc"))] == words
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,9 @@ import pytest
 
 from knowledge_mcp.model.document import BlockKind, Document
 from knowledge_mcp.readers.html.reader import HtmlReader
-from knowledge_mcp.readers.pdf.reader import PdfReader
 from tests.readers.docx_files import p, read_docx, run, table
 from tests.readers.in_process import InProcessSandbox
-from tests.readers.pdf_files import HEIGHT, LEFT, Sheet, item_of, sheet
+from tests.readers.pdf_files import HEIGHT, LEFT, Sheet, item_of, read_pdf, sheet
 from tests.readers.two_languages import ENGLISH, FRENCH, Clause, clauses_of
 
 GERMAN: Sequence[Clause] = (
@@ -53,11 +52,7 @@ def drawn(rows: Sequence[Sequence[Printed]], widths: Sequence[float], per_page: 
     """Draw a table and read it."""
     pages = sheet()
     draw(pages, rows, widths, per_page)
-    return read(pages)
-
-
-def read(pages: Sheet) -> Document:
-    return PdfReader(sandbox=InProcessSandbox()).read(item_of(pages.done()))
+    return read_pdf(pages)
 
 
 def draw(pages: Sheet, rows: Sequence[Sequence[Printed]], widths: Sequence[float], per_page: int = 4) -> None:
@@ -223,6 +218,6 @@ def test_a_table_of_data_in_a_document_of_two_languages_stays_one() -> None:
     draw(pages, rows, (230, 230))
     pages.y += 30
     draw(pages, figures, (120, 60))
-    document = read(pages)
+    document = read_pdf(pages)
     assert "| Depth / Profondeur | 12 m |" in document.text
     assert [number for number, *_ in clauses_of(document)] == [number for number, *_ in (*ENGLISH, *FRENCH)]

@@ -13,6 +13,7 @@ from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.readers.shared.layout import is_code_name
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.pdf_files import LEFT, SENTENCE, changed, item_of, sheet, standard
+from tests.readers.shown import texts
 
 
 @pytest.fixture(scope="module")
@@ -30,10 +31,6 @@ def isolated() -> Iterator[PdfReader]:
     made = PdfReader()
     yield made
     made.close()
-
-
-def blocks(document: Document, kind: BlockKind) -> list[str]:
-    return [block.span.of(document.text) for block in document.blocks if block.kind is kind]
 
 
 def block_with(document: Document, words: str) -> Block:
@@ -168,7 +165,7 @@ def test_a_table_becomes_markdown_under_its_caption(reader: PdfReader) -> None:
     pages.grid([["Class", "Samples", "Days"], ["A", "1000", "30"], ["B", "50|00", "365"]], [120, 120, 120])
     pages.paragraph("The classes of Table 1 are chosen by the operator.")
     document = reader.read(item_of(pages.done()))
-    assert blocks(document, BlockKind.TABLE) == [
+    assert texts(document, BlockKind.TABLE) == [
         "| Class | Samples | Days |\n| --- | --- | --- |\n| A | 1000 | 30 |\n| B | 50\\|00 | 365 |"
     ]
     caption = block_with(document, "Limits of storage")
@@ -188,7 +185,7 @@ def test_lists_keep_their_markers_and_depth(reader: PdfReader) -> None:
     document = reader.read(item_of(pages.done()))
     listed = [block for block in document.blocks if block.kind is BlockKind.LIST_ITEM]
     assert [(block.marker, block.depth) for block in listed] == [("a)", 0), ("b)", 0), ("•", 1), ("•", 1), ("c)", 0)]
-    assert blocks(document, BlockKind.LIST_ITEM)[0].endswith("of a month, even when it rains;")
+    assert texts(document, BlockKind.LIST_ITEM)[0].endswith("of a month, even when it rains;")
 
 
 LEFT_HANG = 84.0
@@ -225,7 +222,7 @@ def test_code_keeps_its_lines_and_indentation(reader: PdfReader) -> None:
     pages.line("rotate();", font="Courier", x=104)
     pages.line("}", font="Courier", x=80)
     document = reader.read(item_of(pages.done()))
-    assert blocks(document, BlockKind.CODE) == ["if (full) {\n    rotate();\n}"]
+    assert texts(document, BlockKind.CODE) == ["if (full) {\n    rotate();\n}"]
 
 
 @pytest.mark.parametrize("font", ["Courier", "Helvetica"])
@@ -244,7 +241,7 @@ def test_a_typewritten_document_reads_as_a_printed_one(reader: PdfReader, font: 
     pages.paragraph("Tests shall be repeated each year by the operator of the gauge.", font=font)
     document = reader.read(item_of(pages.done()))
     assert sum("shall store sample" in block.span.of(document.text) for block in document.blocks) == 20
-    assert [len(each.split("\n")) for each in blocks(document, BlockKind.CODE)] == [3]
+    assert [len(each.split("\n")) for each in texts(document, BlockKind.CODE)] == [3]
     assert [section.title for section in document.sections if section.level == 1] == ["Requirements", "Tests"]
 
 
@@ -401,7 +398,7 @@ def test_a_heading_that_opens_its_paragraph_is_cut_from_it(reader: PdfReader) ->
         "2 Design",
         "2.1 Lid",
     ]
-    assert blocks(document, BlockKind.PARAGRAPH)[0] == f"{SENTENCE} {SENTENCE}"
+    assert texts(document, BlockKind.PARAGRAPH)[0] == f"{SENTENCE} {SENTENCE}"
 
 
 def test_a_title_of_two_lines_and_a_number_apart_make_one_heading(reader: PdfReader) -> None:

@@ -10,9 +10,7 @@ import pytest
 from knowledge_mcp.language.statements import find_statements
 from knowledge_mcp.model.document import LAYOUT_UNCERTAIN, BlockKind, Document
 from knowledge_mcp.readers.pdf.lines import rows_of
-from knowledge_mcp.readers.pdf.reader import PdfReader
-from tests.readers.in_process import InProcessSandbox
-from tests.readers.pdf_files import LEFT, Sheet, item_of, sheet
+from tests.readers.pdf_files import LEFT, Sheet, read_pdf, sheet
 
 _BODY = (
     "The importer of the plant must list", "each sensor that it finds on the line",
@@ -20,10 +18,6 @@ _BODY = (
     "before the next cycle begins, and", "they must not change it later on.",
 )  # fmt: skip
 _CARD = ("There are four ways", "to name a sensor, all", "of which are shown", "in the next chapter.")
-
-
-def read(pages: Sheet) -> Document:
-    return PdfReader(sandbox=InProcessSandbox()).read(item_of(pages.done()))
 
 
 def texts(document: Document) -> list[str]:
@@ -55,7 +49,7 @@ def page(*, left: float, size: float = 9, step: float = 11, top: float = 116, fo
 def test_a_card_beside_the_text_is_a_block_of_its_own(
     left: float, size: float, step: float, top: float, font: str
 ) -> None:
-    document = read(page(left=left, size=size, step=step, top=top, font=font))
+    document = read_pdf(page(left=left, size=size, step=step, top=top, font=font))
     assert " ".join(_CARD) in texts(document)
     assert any(" ".join(_BODY) in text for text in texts(document))
     assert not any("generate There" in text for text in texts(document))
@@ -66,7 +60,7 @@ def test_a_card_beside_the_text_is_a_block_of_its_own(
 
 def test_the_larger_print_of_a_card_is_no_heading() -> None:
     pages = page(left=300, size=13, step=15, font="Helvetica-Bold")
-    assert [section.label for section in read(pages).sections] == ["1 Sensors of the plant"]
+    assert [section.label for section in read_pdf(pages).sections] == ["1 Sensors of the plant"]
 
 
 def test_italic_words_stay_where_they_stand() -> None:
@@ -81,7 +75,7 @@ def test_italic_words_stay_where_they_stand() -> None:
             size = 11 if number in {3, 4, 9} else 10
             pages.at(x, 100 + 12 * line + 0.4 * (number in {3, 4, 9}), word, size, font)
             x += stringWidth(word + " ", font, size)
-    (text,) = texts(read(pages))
+    (text,) = texts(read_pdf(pages))
     assert text == " ".join(words * 4)
 
 
@@ -90,7 +84,7 @@ def test_a_table_without_rules_is_no_text_beside_another() -> None:
     for row, (name, meaning) in enumerate((("Pump", "moves the oil"), ("Valve", "holds it"), ("Gate", "is shut"))):
         pages.at(LEFT, 120 + 16 * row, name)
         pages.at(240, 120 + 16 * row, meaning)
-    document = read(pages)
+    document = read_pdf(pages)
     joined = " ".join(texts(document))
     assert joined.index("Pump") < joined.index("moves") < joined.index("Valve") < joined.index("holds")
 
@@ -101,7 +95,7 @@ def test_hanging_numbers_and_bullets_are_no_texts_beside_another() -> None:
         pages.at(LEFT, pages.y, f"{item + 1}.")
         pages.line("The reader keeps all that it has seen of the line and all", x=LEFT + 24)
         pages.line("that it was told by the other readers of the plant.", x=LEFT + 24)
-    blocks = read(pages).blocks
+    blocks = read_pdf(pages).blocks
     assert [block.kind for block in blocks] == [BlockKind.LIST_ITEM] * 4
 
 
@@ -115,7 +109,7 @@ def test_a_page_of_words_side_by_side_is_uncertain_and_ordinary_text_is_not(rows
     pages.next_page()
     for _ in range(6):
         pages.paragraph(*_BODY)
-    notes = [each.note for each in read(pages).pages]
+    notes = [each.note for each in read_pdf(pages).pages]
     assert notes == [LAYOUT_UNCERTAIN if rows > 1 else "", ""]
 
 

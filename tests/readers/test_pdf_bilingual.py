@@ -8,10 +8,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from knowledge_mcp.model.document import Document
-from knowledge_mcp.readers.pdf.reader import PdfReader
-from tests.readers.in_process import InProcessSandbox
-from tests.readers.pdf_files import LEFT, Sheet, item_of, sheet
+from tests.readers.pdf_files import LEFT, Sheet, read_pdf, sheet
 from tests.readers.two_languages import ENGLISH, FRENCH, Clause, clauses_of
 
 RIGHT = 310.0
@@ -92,7 +89,7 @@ def test_terms_of_two_languages_that_are_level_row_by_row_are_no_table_and_not_w
                 pages.line(text, x=left, font=font)
         pages.y = top + 13 * max(map(len, rows)) + 8
 
-    words = " ".join(read(pages).text.split())
+    words = " ".join(read_pdf(pages).text.split())
 
     sides = [[f"3.{number} {one[side]} {one[side + 1]}" for number, one in enumerate(_TERMS, 1)] for side in (0, 2)]
     assert words == " ".join(itertools.chain.from_iterable(sides))
@@ -118,20 +115,16 @@ def one_behind_the_other() -> Sheet:
     return pages
 
 
-def read(pages: Sheet) -> Document:
-    return PdfReader(sandbox=InProcessSandbox()).read(item_of(pages.done()))
-
-
 @pytest.mark.parametrize("pages", [side_by_side, on_facing_pages, one_behind_the_other])
 def test_each_language_is_read_by_itself(pages: Callable[[], Sheet]) -> None:
-    found = clauses_of(read(pages()))
+    found = clauses_of(read_pdf(pages()))
     assert sorted(found) == sorted([*ENGLISH, *FRENCH])
     assert [each for each in found if each in ENGLISH] == list(ENGLISH)
     assert [each for each in found if each in FRENCH] == list(FRENCH)
 
 
 def test_a_page_holds_what_is_printed_on_it_of_both_languages() -> None:
-    document = read(side_by_side())
+    document = read_pdf(side_by_side())
     first = document.pages[0]
     words = " ".join(run.of(document.text) for run in first.runs)
     assert "1 Scope" in words
@@ -145,7 +138,7 @@ def test_languages_whose_numbers_differ_are_one_document() -> None:
     put(pages, lines_of(ENGLISH, 80))
     pages.next_page()
     put(pages, lines_of([(f"{7 + place}", title, text) for place, (_, title, text) in enumerate(FRENCH)], 80))
-    assert [each.number for each in read(pages).sections] == [
+    assert [each.number for each in read_pdf(pages).sections] == [
         *(number for number, _, _ in ENGLISH), *(str(number) for number in range(7, 13)),
     ]  # fmt: skip
 
@@ -155,5 +148,5 @@ def test_a_summary_in_another_language_is_none_of_two_languages() -> None:
     put(pages, lines_of(ENGLISH, 80))
     pages.next_page()
     put(pages, lines_of([("", "Résumé", FRENCH[0][2])], 80))
-    found = clauses_of(read(pages))
+    found = clauses_of(read_pdf(pages))
     assert found[: len(ENGLISH)] == list(ENGLISH)

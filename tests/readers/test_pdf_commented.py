@@ -7,9 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from knowledge_mcp.model.document import Document
-from knowledge_mcp.readers.pdf.reader import PdfReader
-from tests.readers.in_process import InProcessSandbox
-from tests.readers.pdf_files import LEFT, Sheet, item_of, sheet
+from tests.readers.pdf_files import LEFT, Sheet, read_pdf, sheet
 
 RIGHT = 310.0
 Rows = Sequence[tuple[str, str]]
@@ -65,10 +63,6 @@ def code(*pages: Rows, head: str = "Code of made yards and commentary", heads: b
     return made
 
 
-def read(pages: Sheet) -> Document:
-    return PdfReader(sandbox=InProcessSandbox()).read(item_of(pages.done()))
-
-
 def own_text(document: Document, number: str) -> str:
     """Return what stands in a section above those below it, without its heading."""
     (section,) = [each for each in document.sections if each.number == number]
@@ -77,7 +71,7 @@ def own_text(document: Document, number: str) -> str:
 
 
 def test_clauses_and_comments_that_go_on_over_a_page_are_whole() -> None:
-    document = read(code(ONE, TWO, THREE))
+    document = read_pdf(code(ONE, TWO, THREE))
     assert own_text(document, "5.1.2") == CLAUSE
     assert own_text(document, "R5.1.1").endswith("as long as no more than half of the drum has been filled.")
     assert own_text(document, "5.2.1").endswith(
@@ -91,7 +85,7 @@ def test_clauses_and_comments_that_go_on_over_a_page_are_whole() -> None:
 
 
 def test_a_comment_stands_below_its_clause() -> None:
-    sections = read(code(ONE, TWO, THREE)).sections
+    sections = read_pdf(code(ONE, TWO, THREE)).sections
     parents = {each.number: sections[each.parent].number for each in sections if each.parent is not None}
     assert {number: parents[number] for number in ("R5.1.1", "R5.1.2", "R5.2.1", "R5.2.2", "5.1.2", "5.2.2")} == {
         "R5.1.1": "5.1.1", "R5.1.2": "5.1.2", "R5.2.1": "5.2.1", "R5.2.2": "5.2.2", "5.1.2": "5.1", "5.2.2": "5.2",
@@ -99,7 +93,7 @@ def test_a_comment_stands_below_its_clause() -> None:
 
 
 def test_what_continues_over_a_page_has_boxes_and_runs_on_both_pages() -> None:
-    document = read(code(ONE, TWO, THREE))
+    document = read_pdf(code(ONE, TWO, THREE))
     start = document.text.index("The water shall be clean")
     block = next(each for each in document.blocks if each.span.start == start)
     assert block.pages == (1, 2)
@@ -120,13 +114,13 @@ def test_what_continues_over_a_page_has_boxes_and_runs_on_both_pages() -> None:
 @pytest.mark.parametrize("letter", ["R", "C"])
 def test_the_numbers_tell_the_form(letter: str, heads: bool) -> None:
     pages = [[(left, right.replace("R5", f"{letter}5")) for left, right in rows] for rows in (ONE, TWO, THREE)]
-    document = read(code(*pages, heads=heads))
+    document = read_pdf(code(*pages, heads=heads))
     assert own_text(document, "5.1.2") == CLAUSE
     assert own_text(document, f"{letter}5.1.2").startswith("Salt eats steel.")
 
 
 def test_a_table_across_both_columns_stays_with_the_clauses() -> None:
-    document = read(code(ONE, TWO, THREE, rule=60))
+    document = read_pdf(code(ONE, TWO, THREE, rule=60))
     assert "| Dry | W0 | 20 |" in own_text(document, "5.1.2")
     assert "of whom shall sign. No salt shall be in it when it reaches the drum." in own_text(document, "5.1.2")
     assert own_text(document, "R5.1.1").endswith("half of the drum has been filled.")
@@ -134,7 +128,7 @@ def test_a_table_across_both_columns_stays_with_the_clauses() -> None:
 
 def test_a_column_may_be_empty() -> None:
     lonely = [(left, "") for left, _ in TWO]
-    document = read(code(ONE, lonely, THREE))
+    document = read_pdf(code(ONE, lonely, THREE))
     assert own_text(document, "5.1.2") == CLAUSE
     assert own_text(document, "R5.1.1").endswith("no more than close to each other.")
     assert own_text(document, "5.2.1").endswith("left alone for an hour.")
@@ -142,12 +136,12 @@ def test_a_column_may_be_empty() -> None:
 
 def test_a_comment_that_began_before_the_file_is_in_no_clause() -> None:
     rows = [("", "lasts longer than a summer."), *ONE]
-    document = read(code(rows, TWO, THREE))
+    document = read_pdf(code(rows, TWO, THREE))
     assert document.text.index("lasts longer") < document.sections[0].span.start
 
 
 def test_numbers_of_requirements_beside_their_clauses_are_none_of_comments() -> None:
-    document = read(code(ONE, TWO, THREE, head="Code of made yards", heads=False))
+    document = read_pdf(code(ONE, TWO, THREE, head="Code of made yards", heads=False))
     assert not any(each.informative for each in document.sections)
 
 
@@ -157,7 +151,7 @@ def test_columns_that_both_have_clauses_are_read_one_after_the_other() -> None:
     right = [line for rows in (ONE, TWO) for _, line in rows if line]
     first = [*zip(left[:8], [*left[8:], *right[:1]], strict=True)]
     second = [*zip(right[1:8], [*right[8:], "", ""][:7], strict=True)]
-    document = read(code(first, second, heads=False))
+    document = read_pdf(code(first, second, heads=False))
     places = [document.text.index(words) for words in ("5.1 Mixing", "5.1.3", "5.2.1", "R5.1.1", "R5.1.2", "R5.2.1")]
     assert places == sorted(places)
 
@@ -172,7 +166,7 @@ def test_comments_in_smaller_print_are_no_footnotes() -> None:
     ):
         pages.at(RIGHT, 600 + 10 * row, line, 8, "Times-Roman")
     pages.at(LEFT, 580, "5.3 Cleaning", 11, "Times-Bold")
-    document = read(pages)
+    document = read_pdf(pages)
     assert (
         own_text(document, "R5.3.1")
         == "Drums that stand for a day or 3 hours of heat are hard to clean, as one yard found."
@@ -186,6 +180,6 @@ def test_a_page_of_one_column_is_read_as_such() -> None:
     pages.paragraph(
         *("This line of the appendix runs over both of the columns, as wide as the page is." for _ in range(6))
     )
-    document = read(pages)
+    document = read_pdf(pages)
     assert document.text.rstrip().endswith("as wide as the page is.")
     assert not next(each for each in document.sections if each.number == "A").informative

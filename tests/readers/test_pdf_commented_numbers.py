@@ -7,15 +7,9 @@ import pytest
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.readers.pdf.engine import Bookmark
 from knowledge_mcp.readers.pdf.headings.outline import outline_headings
-from knowledge_mcp.readers.pdf.reader import PdfReader
-from tests.readers.in_process import InProcessSandbox
-from tests.readers.pdf_files import LEFT, Sheet, item_of, sheet
+from tests.readers.pdf_files import LEFT, Sheet, read_pdf, sheet
 from tests.readers.sheets import Sheets
 from tests.readers.test_pdf_commented import RIGHT, own_text
-
-
-def read(pages: Sheet) -> Document:
-    return PdfReader(sandbox=InProcessSandbox()).read(item_of(pages.done()))
 
 
 def titled_columns(*, values: bool = False) -> Sheet:
@@ -51,7 +45,7 @@ def titled_columns(*, values: bool = False) -> Sheet:
 
 @pytest.mark.parametrize("values", [False, True])
 def test_numbers_with_a_dash_alone_in_their_line_are_those_of_clauses_and_comments(values: bool) -> None:
-    document = read(titled_columns(values=values))
+    document = read_pdf(titled_columns(values=values))
     numbered = {each.number: each.informative for each in document.sections if "." in (each.number or "")}
     assert numbered == {
         f"{mark}{page}.{part}": mark == "C" for page in range(1, 5) for part in (1, 2) for mark in ("", "C")
@@ -62,7 +56,7 @@ def test_numbers_with_a_dash_alone_in_their_line_are_those_of_clauses_and_commen
 
 
 def test_the_titles_of_the_columns_are_running_lines() -> None:
-    document = read(titled_columns())
+    document = read_pdf(titled_columns())
     assert "COMMENTARY" not in document.text
     assert "CODE" not in document.text
     assert "COMMENTARY (4 pages)" in dict(document.metadata)["running_lines"]
@@ -89,7 +83,7 @@ def amending(mark: str, other: str = "C") -> Document:
                 made.paragraph(f"The snow of {number} shall be shovelled within a day.")
                 made.heading(f"[{mark}] {number} Snow on made sheds [Replacement]", 10)
                 made.paragraph(f"This replacement of {number} makes the owner responsible, who must pay for it.")
-    return read(made)
+    return read_pdf(made)
 
 
 def test_a_letter_in_brackets_before_the_number_of_a_clause_again_marks_its_commentary() -> None:

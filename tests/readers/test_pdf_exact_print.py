@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 
 from knowledge_mcp.language.glossary.definitions import find_definitions
-from knowledge_mcp.model.document import BlockKind, Document
-from knowledge_mcp.readers.pdf.reader import PdfReader
-from tests.readers.in_process import InProcessSandbox
-from tests.readers.pdf_files import HEIGHT, LEFT, SENTENCE, Sheet, item_of, sheet
+from knowledge_mcp.model.document import BlockKind
+from tests.readers.pdf_files import HEIGHT, LEFT, SENTENCE, Sheet, read_pdf, sheet
 
 _TIMES, _BOLD, _ITALIC = "Times-Roman", "Times-Bold", "Times-Italic"
 _WORDS = (
@@ -18,12 +16,8 @@ _WORDS = (
 )
 
 
-def _read(pages: Sheet) -> Document:
-    return PdfReader(sandbox=InProcessSandbox()).read(item_of(pages.done()))
-
-
 def _text(pages: Sheet) -> str:
-    return " ".join(_read(pages).text.split())
+    return " ".join(read_pdf(pages).text.split())
 
 
 def _width(words: str, font: str, size: float = 10) -> float:
@@ -53,7 +47,7 @@ def _column(page: Sheet, x: float, y: float, words: str, width: float) -> float:
 
 
 def _sections(pages: Sheet) -> list[tuple[str | None, str]]:
-    return [(section.number, section.title) for section in _read(pages).sections]
+    return [(section.number, section.title) for section in read_pdf(pages).sections]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +80,7 @@ def test_a_dash_alone_is_no_item() -> None:
         page.at(LEFT + 90, page.y, one, font=_TIMES)
         page.at(LEFT + 150, page.y, other, font=_TIMES)
         page.y += 22
-    assert not [block for block in _read(page).blocks if block.kind is BlockKind.LIST_ITEM]
+    assert not [block for block in read_pdf(page).blocks if block.kind is BlockKind.LIST_ITEM]
 
 
 @pytest.mark.parametrize("gap", [0.0, 1.0, 2.5])
@@ -113,7 +107,7 @@ def test_a_number_in_bold_does_not_make_a_title_of_the_sentence_after_it() -> No
     ):
         _set(page, (number, _BOLD), (f" {words}", _TIMES))
         page.paragraph("oplysningerne skal gemmes i tre år.", font=_TIMES)
-    document = _read(page)
+    document = read_pdf(page)
     assert [(section.number, section.title) for section in document.sections] == [("1", ""), ("2", ""), ("3", "")]
     assert "Netvirksomhederne skal sikre, at der er opsat målere hos alle slutbrugere oplysningerne" in document.text
 
@@ -164,7 +158,7 @@ def test_a_bookmark_ends_its_heading_where_the_bold_print_ends() -> None:
             page, (f"{title} ", _BOLD), ("which consists of several slots that have the same width and are one", _TIMES)
         )
         page.line("below the other.", font=_TIMES, step=30)
-    document = _read(page)
+    document = read_pdf(page)
     assert [section.title for section in document.sections[3:]] == ["Divider,", "Sieve,", "Balance,"]
     assert document.text.count(f"\n{long} below the other.") == 3
 
@@ -219,7 +213,7 @@ def test_terms_end_at_the_dash_before_their_meaning() -> None:
         ("3.1.3", "tap, v", _BOLD, "to let the cylinder fall from the height that this method specifies."),
     ):
         _set(page, (f"{number} ", _TIMES), (term, face), (f"—{words}", _TIMES))
-    document = _read(page)
+    document = read_pdf(page)
     assert [(section.number, section.title) for section in document.sections][2:] == [
         ("3.1.1", "apparent density, n"), ("3.1.2", "tapped volume, n"), ("3.1.2.1", "Discussion"), ("3.1.3", "tap, v")
     ]  # fmt: skip
@@ -241,7 +235,7 @@ def test_chinese_lines_are_joined_without_a_blank_and_sentences_are_no_titles() 
         ("", "内采集的全部样品。"), ("4.1.3", "记录器不应产生大的噪声。"),
     ):  # fmt: skip
         page.line(f"{number} {words}".strip(), font="STSong-Light", step=16)
-    document = _read(page)
+    document = read_pdf(page)
     assert "保存规定时间内采集的全部样品。" in document.text
     assert [(section.number, section.title) for section in document.sections] == [
         ("4", "要求"), ("4.1", "一般要求"), ("4.1.1", ""), ("4.1.2", ""), ("4.1.3", "")
@@ -254,7 +248,7 @@ def test_captions_may_have_roman_numbers_and_words_of_other_languages(label: str
     page.paragraph(SENTENCE, SENTENCE)
     page.paragraph(f"{label}  Limits of voltage and current")
     page.grid([["Voltage", "Limit"], ["Input", "5 V"], ["Output", "9 V"]], [120, 120])
-    captions = [block.marker for block in _read(page).blocks if block.kind is BlockKind.CAPTION]
+    captions = [block.marker for block in read_pdf(page).blocks if block.kind is BlockKind.CAPTION]
     assert captions == [label.rstrip(".")]
 
 
@@ -274,7 +268,8 @@ def test_a_mark_of_an_item_may_have_an_asterisk() -> None:
     page.paragraph("The following applies to doors:", font=_TIMES)
     for item in ("(1) Doors are closed.", "(2)* Doors are locked.", "(3) Doors are marked."):
         page.line(item, font=_TIMES, x=90)
-    assert [block.marker for block in _read(page).blocks if block.kind is BlockKind.LIST_ITEM] == ["(1)", "(2)", "(3)"]
+    markers = [block.marker for block in read_pdf(page).blocks if block.kind is BlockKind.LIST_ITEM]
+    assert markers == ["(1)", "(2)", "(3)"]
 
 
 @pytest.mark.parametrize(

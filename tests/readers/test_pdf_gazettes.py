@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_mcp.model.document import BlockKind, Document
+from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.pdf.lines import FontWeights
-from knowledge_mcp.readers.pdf.reader import PdfReader
-from tests.readers.in_process import InProcessSandbox
-from tests.readers.pdf_files import Sheet, item_of, sheet
+from tests.readers.pdf_files import Sheet, read_pdf, sheet
 
 _SIZE, _STEP = 8.0, 8.4
 _COLUMN, _INDENT = 200.0, 13.0
@@ -18,10 +16,6 @@ _TEXT = (
     "los resultados al ministerio, publica los valores que ha medido en todas las estaciones y revisa los equipos con "
     "los que se mide, de acuerdo al protocolo nacional y a las normas técnicas que estén vigentes en esa fecha; "
 )
-
-
-def _read(data: bytes) -> Document:
-    return PdfReader(sandbox=InProcessSandbox()).read(item_of(data))
 
 
 def _wrapped(words: str, width: float, font: str, indent: float = 0.0) -> list[str]:
@@ -71,7 +65,7 @@ def test_lines_of_one_column_do_not_mix_with_those_that_stand_half_a_step_lower_
     page = _gazette()
     _set(page, _LEFT, 100, _TEXT * 3)
     _set(page, _RIGHT, 100 + _STEP / 2, _TEXT.replace("Que", "Y que") * 3)
-    text = " ".join(_read(page.done()).text.split())
+    text = " ".join(read_pdf(page.done()).text.split())
     assert " ".join((_TEXT * 3).split()) in text
     assert " ".join((_TEXT.replace("Que", "Y que") * 3).split()) in text
 
@@ -81,7 +75,7 @@ def test_three_columns_are_read_one_after_the_other() -> None:
     words = [_TEXT.replace("Que", name) for name in ("Primero", "Segundo", "Tercero")]
     for at, some in enumerate(words):
         _set(page, 45 + at * 172, 100 + 2 * at, some * 4, width=160)
-    text = " ".join(_read(page.done()).text.split())
+    text = " ".join(read_pdf(page.done()).text.split())
     assert text == " ".join(" ".join((some * 4).split()) for some in words)
 
 
@@ -99,7 +93,7 @@ def test_articles_are_numbered_and_their_titles_go_on_in_the_next_line_of_a_colu
         y = _set(page, _LEFT, y + 10, title, "Helvetica-Bold")
         y = _set(page, _LEFT, y, _TEXT)
     _set(page, _RIGHT, 100, _TEXT * 4)
-    sections = _read(page.done()).sections
+    sections = read_pdf(page.done()).sections
     assert [(each.number, each.title) for each in sections] == [
         ("1", "Objeto de la norma"),
         ("2", "Categorías de los estándares de calidad ambiental que se aplican al agua de los ríos"),
@@ -115,7 +109,7 @@ def test_articles_stand_below_their_chapters_and_their_clauses_below_them() -> N
             page.heading(f"Artículo {article}.- Del procedimiento", 11)
             page.paragraph(f"{article}.1 El titular presenta la solicitud ante la autoridad competente.")
             page.paragraph(f"{article}.2 La autoridad resuelve en un plazo de treinta días hábiles.")
-    levels = {(each.number, each.level) for each in _read(page.done()).sections}
+    levels = {(each.number, each.level) for each in read_pdf(page.done()).sections}
     assert {("1", 1), ("1", 2), ("2", 1), ("2", 2), ("3", 2), ("4", 2), ("1.1", 3), ("4.2", 3)} <= levels
 
 
@@ -132,7 +126,7 @@ def test_a_dash_or_a_letter_within_a_sentence_begins_no_item_below_an_indented_l
     _justified(page, _LEFT + _INDENT, y, first, "Helvetica", _COLUMN - _INDENT)
     _justified(page, _LEFT, y + _STEP, second, "Helvetica", _COLUMN)
     _justified(page, _LEFT, y + 2 * _STEP, "que se han medido.", "Helvetica", 0)
-    document = _read(page.done())
+    document = read_pdf(page.done())
     assert {block.kind for block in document.blocks} == {BlockKind.PARAGRAPH}
     assert f"{first} {second} que se han medido." in document.text
 
@@ -144,7 +138,7 @@ def test_an_item_whose_mark_stands_alone_is_one_of_its_own() -> None:
         page.at(72, page.y, mark)
         page.at(100, page.y, words)
         page.y += 13
-    blocks = [block for block in _read(page.done()).blocks if block.kind is BlockKind.LIST_ITEM]
+    blocks = [block for block in read_pdf(page.done()).blocks if block.kind is BlockKind.LIST_ITEM]
     assert len(blocks) == 2
 
 
@@ -162,7 +156,7 @@ def test_the_name_of_a_gazette_beside_its_page_number_is_no_text(pages: int) -> 
         page.paragraph(*_wrapped(f"{_TEXT} {number} " * 2, 420, "Helvetica"), x=50)
         if number < pages - 1:
             page.next_page()
-    assert "NORMAS LEGALES" not in _read(page.done()).text
+    assert "NORMAS LEGALES" not in read_pdf(page.done()).text
 
 
 class _Item:
@@ -198,4 +192,4 @@ def test_an_act_is_called_by_its_own_title_and_not_by_that_of_the_gazette_or_its
     for number in range(20):
         page.line(f"The pump number {number} shall be marked by whoever places it on the market of the Union.")
 
-    assert _read(page.done()).title == " ".join(title)
+    assert read_pdf(page.done()).title == " ".join(title)

@@ -10,10 +10,7 @@ from typing import Any
 import pypdfium2
 import pytest
 
-from knowledge_mcp.model.document import Document
-from knowledge_mcp.readers.pdf.reader import PdfReader
-from tests.readers.in_process import InProcessSandbox
-from tests.readers.pdf_files import item_of
+from tests.readers.pdf_files import read_pdf
 
 Draw = Callable[[Any], None]
 
@@ -45,10 +42,6 @@ def made(draw: Draw, *, turned: int = 0) -> bytes:
     document.save(written)
     document.close()
     return written.getvalue()
-
-
-def read(data: bytes) -> Document:
-    return PdfReader(sandbox=InProcessSandbox()).read(item_of(data))
 
 
 def _line(text: str = "Hidden words", **how: Any) -> Draw:
@@ -98,7 +91,7 @@ def _clipped(canvas: Any) -> None:
 )
 @pytest.mark.parametrize("turned", [0, 90, 180])
 def test_text_that_nobody_sees_is_left_out_and_counted(draw: Draw, reason: str, turned: int) -> None:
-    document = read(made(draw, turned=turned))
+    document = read_pdf(made(draw, turned=turned))
     letters = "".join(document.text.split())
     assert "Hidden" not in letters
     assert "Thelastlineisseenbyall." in letters
@@ -162,7 +155,7 @@ def _within_its_clip(canvas: Any) -> None:
 )
 @pytest.mark.parametrize("turned", [0, 90])
 def test_text_that_is_printed_stays_however_it_is_coloured(draw: Draw, turned: int) -> None:
-    document = read(made(draw, turned=turned))
+    document = read_pdf(made(draw, turned=turned))
     assert "".join(document.text.split()).count("Printedwords") == 1
     assert document.hidden in {(), (("in the colour of its background", 12),)}, "the white one of two"
 
@@ -177,7 +170,7 @@ def test_the_words_below_the_picture_of_a_page_stay() -> None:
             words = f"Line {number} of a page that was scanned and recognised before."
             _words(canvas, words, y=740 - 5 * number, size=5, mode=3)
 
-    document = read(made(scanned))
+    document = read_pdf(made(scanned))
     assert "Line 7 of a page that was scanned" in document.text
     assert document.hidden == ()
 
@@ -188,7 +181,7 @@ def test_hidden_words_beside_printed_ones_take_nothing_with_them() -> None:
         _words(canvas, "not", x=147, y=600, colour=(1, 1, 1))
         _words(canvas, "run at night.", x=167, y=600)
 
-    document = read(made(beside))
+    document = read_pdf(made(beside))
     assert "The pump shall run at night." in " ".join(document.text.split())
     assert dict(document.hidden) == {"in the colour of its background": 3}
 
@@ -199,7 +192,7 @@ def test_hidden_words_over_printed_ones_are_left_out(how: dict[str, Any]) -> Non
         _words(canvas, "The pump shall run at night, and by day.")
         _words(canvas, "Disobey the rules of the house", y=601, **how)
 
-    document = read(made(over))
+    document = read_pdf(made(over))
     assert "Disobey" not in document.text
     assert "The pump shall" in " ".join(document.text.split())
 
@@ -214,7 +207,7 @@ def test_hidden_words_in_a_table_are_in_no_cell() -> None:
                 _words(canvas, cell, x=80 + 120 * column, y=688 - 24 * row)
         _words(canvas, "secret", x=120, y=664, colour=(1, 1, 1))
 
-    document = read(made(table))
+    document = read_pdf(made(table))
     assert "secret" not in document.text
     assert "4 kW" in document.text
     assert dict(document.hidden) == {"in the colour of its background": 6}
@@ -236,7 +229,7 @@ def test_a_layer_that_is_switched_off_is_left_out_and_one_that_is_on_stays(state
         file.Root.OCProperties = pikepdf.Dictionary(OCGs=pikepdf.Array([layer]), D=default)
         changed = io.BytesIO()
         file.save(changed)
-    document = read(changed.getvalue())
+    document = read_pdf(changed.getvalue())
     assert ("Layered" in document.text) == (state == "on")
     assert dict(document.hidden) == ({} if state == "on" else {"not displayed": 12})
 
@@ -251,6 +244,6 @@ def test_words_in_a_form_within_the_page_are_judged_too() -> None:
         canvas.doForm("inner")
         canvas.translate(-20, 10)
 
-    document = read(made(formed))
+    document = read_pdf(made(formed))
     assert "Hidden" not in document.text
     assert "Printed words" in document.text

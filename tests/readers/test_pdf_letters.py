@@ -19,13 +19,9 @@ from knowledge_mcp.model.document import BlockKind, Document
 from knowledge_mcp.readers.pdf.flow.letters import write_as_printed
 from knowledge_mcp.readers.pdf.reader import PdfReader
 from tests.readers.in_process import InProcessSandbox
-from tests.readers.pdf_files import LEFT, SENTENCE, Sheet, item_of, sheet
+from tests.readers.pdf_files import LEFT, SENTENCE, item_of, read_pdf, sheet
 
 _SIZE = 10.0
-
-
-def read(pages: Sheet) -> Document:
-    return PdfReader(sandbox=InProcessSandbox()).read(item_of(pages.done()))
 
 
 def texts(document: Document) -> list[str]:
@@ -55,7 +51,7 @@ def test_a_lone_number_at_the_foot_of_a_page_is_kept() -> None:
     for _ in range(8):
         pages.line(SENTENCE)
     pages.at(297, 802, "7", size=9)
-    assert texts(read(pages))[-1] == "7"
+    assert texts(read_pdf(pages))[-1] == "7"
 
 
 def test_a_lone_number_in_the_last_cell_of_a_page_is_kept() -> None:
@@ -63,7 +59,7 @@ def test_a_lone_number_in_the_last_cell_of_a_page_is_kept() -> None:
     pages.paragraph(SENTENCE)
     pages.y = 740
     pages.grid([["Mode", "Channels"], ["Normal", "12"], ["", "1"]], [200, 120])
-    document = read(pages)
+    document = read_pdf(pages)
     table = next(block for block in document.blocks if block.kind is BlockKind.TABLE)
     assert table.span.of(document.text).splitlines()[-1].split("|")[2].strip() == "1"
 
@@ -75,7 +71,7 @@ def test_page_numbers_are_still_no_text() -> None:
             pages.line(f"{SENTENCE[:-1]} {number} times.")
         pages.at(297, 802, str(number), size=9)
         pages.next_page()
-    assert not [text for text in texts(read(pages)) if text.isdigit()]
+    assert not [text for text in texts(read_pdf(pages)) if text.isdigit()]
 
 
 def test_letters_that_the_parser_took_out_of_a_word_come_back(page: tuple[Any, Any, ParsedPage]) -> None:
@@ -168,7 +164,9 @@ def test_ligatures_of_tex_are_spelled_out(first: int) -> None:
 def test_signs_that_share_their_codes_with_ligatures_stay() -> None:
     pages = sheet()
     pages.line("Heat to 110\u00b0C \u00b15, in a Brand\u00aename oven of x\u00b1y and \u00bd m\u00b2.")
-    assert "Heat to 110\u00b0C \u00b15, in a Brand\u00aename oven of x\u00b1y and \u00bd m\u00b2." in read(pages).text
+    assert (
+        "Heat to 110\u00b0C \u00b15, in a Brand\u00aename oven of x\u00b1y and \u00bd m\u00b2." in read_pdf(pages).text
+    )
 
 
 def test_raised_digits_are_written_raised_and_a_note_stands_behind_what_cites_it() -> None:
@@ -188,7 +186,7 @@ def test_raised_digits_are_written_raised_and_a_note_stands_behind_what_cites_it
         pages.at(end + pages.canvas.stringWidth(raised, "Helvetica", 6), top, rest)
     pages.at(LEFT, 700, "1", size=5)
     pages.at(LEFT + 3, 703, "Within two seconds.", size=8)
-    document = read(pages)
+    document = read_pdf(pages)
     found = texts(document)
     assert found[:3] == [
         "The pump shall stop.¹ It shall not start for 3 cycles of 10 lots of 12.",
@@ -215,7 +213,7 @@ def test_a_table_without_lines_keeps_its_cells_and_their_raised_digits() -> None
         end = LEFT + 200 + pages.canvas.stringWidth(words, "Helvetica", 10)
         pages.at(end, top - 3.3, raised, size=6)
         pages.at(end + pages.canvas.stringWidth(raised, "Helvetica", 6), top, rest)
-    document = read(pages)
+    document = read_pdf(pages)
     (table,) = (block.span.of(document.text) for block in document.blocks if block.kind is BlockKind.TABLE)
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.split("\n")]
     assert [row[-1] for row in (cells[0], *cells[2:])] == ["MDL¹", "1.2 x 10⁻³", "31 lb/in²", "22 (1/16 in.)", "10"]
@@ -249,7 +247,7 @@ def test_words_of_tight_lines_keep_their_blanks() -> None:
     for word in words:
         pages.at(x, 200, word, size=8, font="Helvetica")
         x += stringWidth(word, "Helvetica", 8) + 0.13 * 8
-    assert " ".join(words) in " ".join(read(pages).text.split())
+    assert " ".join(words) in " ".join(read_pdf(pages).text.split())
 
 
 def test_letters_that_are_set_apart_stay_one_word() -> None:
@@ -257,7 +255,7 @@ def test_letters_that_are_set_apart_stay_one_word() -> None:
     for letter in "specification of the pumps":
         pages.at(x, 200, letter, size=10, font="Helvetica")
         x += stringWidth(letter, "Helvetica", 10) + 1.2
-    assert "specification of the pumps" in " ".join(read(pages).text.split())
+    assert "specification of the pumps" in " ".join(read_pdf(pages).text.split())
 
 
 def test_an_item_with_a_larger_mark_keeps_its_second_line() -> None:
@@ -272,7 +270,7 @@ def test_an_item_with_a_larger_mark_keeps_its_second_line() -> None:
                 y + 12 * line,
                 "of the value that is found there, and the next one continues in the same way with it",
             )
-    assert [block.kind for block in read(pages).blocks] == 3 * [BlockKind.LIST_ITEM]
+    assert [block.kind for block in read_pdf(pages).blocks] == 3 * [BlockKind.LIST_ITEM]
 
 
 def test_a_word_of_code_at_the_beginning_of_a_line_makes_no_code_of_it() -> None:
@@ -282,4 +280,4 @@ def test_a_word_of_code_at_the_beginning_of_a_line_makes_no_code_of_it() -> None
     for y in (124, 160):
         pages.at(72, y, "EndRequest", font="Courier")
         pages.at(72 + 63, y, "operation lists all conventions and services that are available during the session,")
-    assert [block.kind for block in read(pages).blocks] == [BlockKind.PARAGRAPH]
+    assert [block.kind for block in read_pdf(pages).blocks] == [BlockKind.PARAGRAPH]

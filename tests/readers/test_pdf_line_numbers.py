@@ -7,10 +7,7 @@ import io
 import pytest
 from reportlab.pdfgen import canvas
 
-from knowledge_mcp.model.document import Document
-from knowledge_mcp.readers.pdf.reader import PdfReader
-from tests.readers.in_process import InProcessSandbox
-from tests.readers.pdf_files import item_of
+from tests.readers.pdf_files import read_pdf
 
 _CLAUSES = (
     ("1 Scope", "This document applies to pumps that stand out of doors."),
@@ -39,27 +36,23 @@ def _draft(*, numbered: bool, right: bool = False, pages: int = 2, step: int = 1
     return buffer.getvalue()
 
 
-def _read(data: bytes) -> Document:
-    return PdfReader(sandbox=InProcessSandbox()).read(item_of(data))
-
-
 @pytest.mark.parametrize("right", [False, True])
 def test_numbers_of_lines_are_left_out_of_the_text(right: bool) -> None:
-    plain = _read(_draft(numbered=False))
-    draft = _read(_draft(numbered=True, right=right))
+    plain = read_pdf(_draft(numbered=False))
+    draft = read_pdf(_draft(numbered=True, right=right))
 
     assert draft.text == plain.text
     assert [section.number for section in draft.sections] == ["1", "2", "3", "4", "5", "6"]
 
 
 def test_numbers_of_every_fifth_line_are_known_where_each_page_has_few() -> None:
-    plain = _read(_draft(numbered=False, pages=3))
-    assert _read(_draft(numbered=True, pages=3, step=5)).text == plain.text
+    plain = read_pdf(_draft(numbered=False, pages=3))
+    assert read_pdf(_draft(numbered=True, pages=3, step=5)).text == plain.text
 
 
 def test_numbers_are_left_out_where_many_pages_without_any_follow() -> None:
-    plain = _read(_draft(numbered=False, pages=40))
-    assert _read(_draft(numbered=True, pages=40, last=30)).text == plain.text
+    plain = read_pdf(_draft(numbered=False, pages=40))
+    assert read_pdf(_draft(numbered=True, pages=40, last=30)).text == plain.text
 
 
 def test_a_first_column_that_counts_its_rows_stays() -> None:
@@ -72,6 +65,6 @@ def test_a_first_column_that_counts_its_rows_stays() -> None:
         paper.drawString(120, 720 - 20 * row, f"part {'abcdefgh'[row]}")
     paper.save()
 
-    text = _read(buffer.getvalue()).text
+    text = read_pdf(buffer.getvalue()).text
 
     assert all(str(row) in text for row in range(1, 9))

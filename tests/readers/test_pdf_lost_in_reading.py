@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from knowledge_mcp.model.document import BlockKind, Document
+from knowledge_mcp.model.document import BlockKind
 from tests.readers.pdf_files import HEIGHT, LEFT, SENTENCE, Sheet, sheet
 from tests.readers.pdf_tables import read, tables
+from tests.readers.shown import texts
 
 _INDENT = 36.0
 _RIGHT = 320.0
@@ -16,10 +17,6 @@ _CLASSES = [
     ["4", "Class 3", "Class 4", "Class 4"],
     ["5", "Class 5", "Class 5", "Class 5"],
 ]
-
-
-def texts(document: Document, kind: BlockKind) -> list[str]:
-    return [block.span.of(document.text) for block in document.blocks if block.kind is kind]
 
 
 def test_a_table_of_classes_that_later_pages_name_is_no_contents() -> None:

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from knowledge_mcp.model.document import Document
-from knowledge_mcp.readers.pdf.reader import PdfReader
-from tests.readers.in_process import InProcessSandbox
-from tests.readers.pdf_files import HEIGHT, LEFT, SENTENCE, Sheet, item_of, sheet
+from tests.readers.pdf_files import HEIGHT, LEFT, SENTENCE, read_pdf, sheet
 
 DUTIES = (
     ("The company shall keep its works in repair and shall supply", "water to every house that asks for it."),
     ("An officer of the company may enter the premises at any time", "of the day where he shows his authority."),
     ("The company may charge for a connection what it has spent on", "the pipe and on the meter."),
 )
-
-
-def read(pages: Sheet) -> Document:
-    return PdfReader(sandbox=InProcessSandbox()).read(item_of(pages.done()))
 
 
 def texts(document: Document) -> list[str]:
@@ -37,7 +31,7 @@ def test_side_notes_of_a_statute_are_the_titles_of_their_sections() -> None:
         pages.line(f"{number}.—(1) {duty[0]}", size=11, font="Times-Roman")
         pages.line(duty[1], size=11, font="Times-Roman", step=18)
         pages.line(f"(2) This holds for part {number} of the works too.", size=11, font="Times-Roman", step=18)
-    document = read(pages)
+    document = read_pdf(pages)
     assert [section.label for section in document.sections if section.number] == [
         "1 General duty to supply", "2 Power to enter premises", "3 Charges",
     ]  # fmt: skip
@@ -54,7 +48,7 @@ def test_side_heads_are_the_titles_of_the_text_beside_them() -> None:
             pages.at(80, pages.y + 12 * step, text, font="Helvetica-Bold")
         pages.paragraph(*duty, x=180)
         pages.paragraph(SENTENCE, x=180)
-    document = read(pages)
+    document = read_pdf(pages)
     assert [section.label for section in document.sections] == [
         "1 Duty",
         "2 Power to enter",
@@ -68,7 +62,7 @@ def test_a_mark_in_the_margin_parts_no_sentence() -> None:
     for duty in DUTIES:
         pages.at(545, pages.y, "C1", 7)
         pages.paragraph(*duty)
-    assert [each for each in texts(read(pages)) if each != "C1"] == [" ".join(duty) for duty in DUTIES]
+    assert [each for each in texts(read_pdf(pages)) if each != "C1"] == [" ".join(duty) for duty in DUTIES]
 
 
 def test_a_label_beside_a_text_in_a_frame_leads_it() -> None:
@@ -82,7 +76,7 @@ def test_a_label_beside_a_text_in_a_frame_leads_it() -> None:
     pages.at(LEFT + 98, top + 28, "hotter than 80 °C.")
     pages.y = top + 60
     pages.paragraph(SENTENCE)
-    document = read(pages)
+    document = read_pdf(pages)
     assert texts(document)[1] == (
         "WARNING Do not touch the pipe while the pump is running because its surface is hotter than 80 °C."
     )
@@ -103,7 +97,7 @@ def test_words_across_the_page_hold_no_words_of_the_text_below_them() -> None:
         for number in range(20):
             pages.paragraph(f"Sample {number} is kept by the recorder until an operator has read its values.")
         pages.next_page()
-    document = read(pages)
+    document = read_pdf(pages)
     assert document.text.count("is kept by the recorder") == 40
     assert {each for each in texts(document) if "DRAFT" in each} <= {"DRAFT"}
 
@@ -120,7 +114,7 @@ def test_letters_that_are_set_wide_are_words() -> None:
         pages.y += 20
         pages.paragraph(SENTENCE)
     pages.paragraph("The classes are named A B C D E in the order of their loads.")
-    document = read(pages)
+    document = read_pdf(pages)
     assert [section.label for section in document.sections] == ["1 SCOPE OF THE CODE", "2 LIMITS OF LOADS", "3 TESTS"]
     assert "A B C D E in the order" in document.text
 
@@ -131,7 +125,7 @@ def test_numbers_of_chapters_on_tabs_beside_the_text_are_no_text() -> None:
         pages.at(20 if chapter != "7" else 40, 126, chapter, size=18)
         pages.paragraph(*["The pump shall stop within ten seconds after the valve of the tank has been shut."] * 5)
         pages.next_page()
-    text = read(pages).text
+    text = read_pdf(pages).text
 
     assert "05" not in text
     assert "06" not in text

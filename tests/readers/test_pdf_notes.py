@@ -5,16 +5,12 @@ from __future__ import annotations
 from knowledge_mcp.model.document import BlockKind, Document
 from knowledge_mcp.readers.pdf.reader import PdfReader
 from tests.readers.in_process import InProcessSandbox
-from tests.readers.pdf_files import LEFT, SENTENCE, Sheet, item_of, sheet
+from tests.readers.pdf_files import LEFT, SENTENCE, Sheet, item_of, read_pdf, sheet
 
 _NOTE = "Measured at the bearing that is nearest to the coupling."
 _HEAD = ("Speed", "Mounting", "Limit")
 _ROWS = (("slow", "rigid", "3 mm"), ("fast", "flexible", "7 mm"), ("fast", "rigid", "4 mm"))
 _WIDTHS = (90, 90, 90)
-
-
-def _read(pages: Sheet) -> Document:
-    return PdfReader(sandbox=InProcessSandbox()).read(item_of(pages.done()))
 
 
 def _blocks(document: Document) -> list[str]:
@@ -35,7 +31,7 @@ def test_a_note_stands_behind_the_table_whose_cell_cites_it() -> None:
     for _ in range(12):
         pages.paragraph(SENTENCE)
     _noted(pages)
-    document = _read(pages)
+    document = read_pdf(pages)
     table = next(at for at, block in enumerate(document.blocks) if block.kind is BlockKind.TABLE)
     assert "3 mm/s²" in _blocks(document)[table]
     assert _blocks(document)[table + 1] == f"² {_NOTE}"
@@ -50,7 +46,7 @@ def test_a_table_continues_behind_the_notes_of_its_page() -> None:
     pages.next_page()
     pages.grid([_HEAD, ("still", "rigid", "1 mm")], _WIDTHS)
     pages.paragraph(SENTENCE)
-    (table,) = [text for text in _blocks(_read(pages)) if text.startswith("|")]
+    (table,) = [text for text in _blocks(read_pdf(pages)) if text.startswith("|")]
     assert [row.split()[1] for row in table.split("\n")] == ["Speed", "---", "slow", "fast", "fast", "still"]
 
 
@@ -63,7 +59,7 @@ def test_a_header_that_is_left_alone_at_the_end_of_a_page_is_printed_once() -> N
     pages.next_page()
     pages.grid([_HEAD, *_ROWS], _WIDTHS)
     pages.paragraph(SENTENCE)
-    text = _read(pages).text
+    text = read_pdf(pages).text
     assert text.count("Mounting") == 1
     assert "| slow | rigid | 3 mm |" in text
 
@@ -81,7 +77,7 @@ def test_columns_are_read_one_by_one_above_a_note_that_ends_between_them() -> No
                 pages.canvas.rect(column + 100 * cell, 842 - y - 20 * row - 20, 100, 20)
                 pages.at(column + 4 + 100 * cell, y + 20 * row + 13, f"cell {row} {cell} {column}", 8)
     _noted(pages, "Staff is trained when it has passed the full course of a maker of lifts.")
-    text = _read(pages).text
+    text = read_pdf(pages).text
     assert text.index("left column has the number 19") < text.index("cell 0 0 72") < text.index("cell 0 0 308")
     assert text.index("cell 3 1 308") < text.index("right column has the number 0")
 
@@ -109,7 +105,7 @@ def test_entries_of_a_glossary_are_whole_where_a_note_below_them_is_wider() -> N
         "2 Measured at the bearing that is nearest to the coupling, by a sensor that the maker of it gave.",
         7.5,
     )
-    assert [" ".join(each) for each in entries] == [text for text in _blocks(_read(pages)) if ": " in text]
+    assert [" ".join(each) for each in entries] == [text for text in _blocks(read_pdf(pages)) if ": " in text]
 
 
 def test_notes_that_are_cited_with_a_bracket_may_be_hardly_smaller_than_the_text() -> None:
@@ -127,7 +123,7 @@ def test_notes_that_are_cited_with_a_bracket_may_be_hardly_smaller_than_the_text
         pages.line("Tests are repeated after each repair of the part that was tested before.", size=11, step=30)
     pages.at(LEFT, 740, "3)  Cancelled and replaced.", 10)
     pages.at(LEFT, 770, "4)  Under preparation.", 10)
-    document = _read(pages)
+    document = read_pdf(pages)
     assert _blocks(document)[:4] == [
         "The moisture is determined as in ISO 712³⁾, and is not greater than 15 %.",
         "³⁾ Cancelled and replaced.",
@@ -145,7 +141,7 @@ def test_a_caption_within_the_frame_of_its_table_is_no_header() -> None:
         pages.y -= 16
         pages.grid([_HEAD, *_ROWS], _WIDTHS)
         pages.next_page()
-    document = _read(pages)
+    document = read_pdf(pages)
     assert [block.kind for block in document.blocks][:2] == [BlockKind.CAPTION, BlockKind.TABLE]
     table = [line for text in _blocks(document) if text.startswith("|") for line in text.splitlines()]
     assert table[0] == "| Speed | Mounting | Limit |"
@@ -162,7 +158,7 @@ def test_a_raised_mark_before_its_note_and_a_number_of_another_cell_are_told_apa
     pages.at(LEFT + 8, 216, "Not for water.", 9)
     pages.at(LEFT, 230, "SUGGEST A CHANGE:", 11)
     pages.at(LEFT + 160, 225, "1. NUMBER", 8)
-    document = _read(pages)
+    document = read_pdf(pages)
     assert _blocks(document)[1:3] == ["ᵃ Without the ring.", "ᵇ Not for water."]
     assert "1. NUMBER" in document.text
 

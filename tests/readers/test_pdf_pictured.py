@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 
 from knowledge_mcp.model.document import Document
-from knowledge_mcp.readers.pdf.reader import PdfReader
-from tests.readers.in_process import InProcessSandbox
-from tests.readers.pdf_files import HEIGHT, LEFT, Sheet, item_of, sheet
+from tests.readers.pdf_files import HEIGHT, LEFT, Sheet, read_pdf, sheet
 
 SIGN = "\ufffc"
 _WARNING = "in lines of text not read, such as a formula"
@@ -32,10 +30,6 @@ def drawing(seed: int = 0, *, plain: bool = False) -> Any:
 def put(pages: Sheet, x: float, width: float, height: float, *, seed: int = 0, plain: bool = False) -> None:
     """Set a picture with its foot a little below the baseline of the next line."""
     pages.canvas.drawImage(drawing(seed, plain=plain), x, HEIGHT - pages.y - 2, width, height)
-
-
-def read(pages: Sheet) -> Document:
-    return PdfReader(sandbox=InProcessSandbox()).read(item_of(pages.done()))
 
 
 def text_of(document: Document) -> str:
@@ -63,7 +57,7 @@ def test_a_picture_in_a_line_stands_where_it_is_printed(width: float) -> None:
     start = LEFT + pages.canvas.stringWidth(before, "Helvetica", 10) + 3
     put(pages, start, width, 12 if width > 5 else 7)
     pages.at(start + width + 3, pages.y, after)
-    document = read(pages)
+    document = read_pdf(pages)
     assert f"{before} {SIGN} {after}" in text_of(document)
     assert [each for each in document.warnings if _WARNING in each] == [f"1 image {_WARNING}: {SIGN} is shown instead."]
 
@@ -79,7 +73,7 @@ def test_a_formula_between_lines_stands_between_them(number: str) -> None:
     pages.y += 22
     body(pages, "where the snow is that of the place.")
     said = f"by the formula {SIGN} {number}".strip()
-    assert f"{said} where the snow is that of the place." in text_of(read(pages))
+    assert f"{said} where the snow is that of the place." in text_of(read_pdf(pages))
 
 
 def test_a_symbol_that_begins_a_line_which_continues_is_a_sign_and_the_bullets_of_a_list_are_none() -> None:
@@ -92,7 +86,7 @@ def test_a_symbol_that_begins_a_line_which_continues_is_a_sign_and_the_bullets_o
         pages.line("snow that was weighed by a man who was there.", x=LEFT + 13)
     put(pages, LEFT, 9, 9, seed=9)
     pages.line("Take the snow off the roof before the night.", x=LEFT + 13)
-    document = read(pages)
+    document = read_pdf(pages)
     assert document.text.count(SIGN) == 2
     assert document.text.count(f"{SIGN} is the load") == 2
 
@@ -142,7 +136,7 @@ def test_what_is_no_part_of_a_sentence_leaves_nothing(kind: str) -> None:
         pages.at(start + 27, pages.y, {"beside labels": "Ice"}.get(kind, "and by men of the place"), 10, font)
         pages.y += 20
         body(pages)
-    document = read(pages)
+    document = read_pdf(pages)
     assert SIGN not in document.text
     assert not any(_WARNING in each for each in document.warnings)
 
@@ -156,7 +150,7 @@ def test_a_picture_that_was_cut_into_strips_is_one() -> None:
         pages.canvas.drawImage(drawing(), 200, HEIGHT - pages.y + strip, 120, 10)
     pages.y += 22
     body(pages, "where the snow is that of the place.")
-    assert read(pages).text.count(SIGN) == 1
+    assert read_pdf(pages).text.count(SIGN) == 1
 
 
 def test_a_drawing_of_many_pieces_is_none_of_the_text() -> None:
@@ -164,7 +158,7 @@ def test_a_drawing_of_many_pieces_is_none_of_the_text() -> None:
     pages.at(LEFT, pages.y, "The load of the snow shall be weighed by")
     for number in range(200):
         pages.canvas.drawImage(drawing(), 310 + 12 * (number % 20), HEIGHT - pages.y - 20 * (number // 20), 6, 6)
-    assert SIGN not in read(pages).text
+    assert SIGN not in read_pdf(pages).text
 
 
 def test_pieces_of_a_drawing_with_lines_of_its_own_are_none_of_the_text() -> None:
@@ -175,7 +169,7 @@ def test_pieces_of_a_drawing_with_lines_of_its_own_are_none_of_the_text() -> Non
     pages.canvas.line(260, HEIGHT - pages.y, 260, HEIGHT - pages.y + 60)
     pages.y += 22
     body(pages, "where the snow is that of the place.")
-    assert SIGN not in read(pages).text
+    assert SIGN not in read_pdf(pages).text
 
 
 def test_a_formula_on_a_white_ground_is_one() -> None:
@@ -188,7 +182,7 @@ def test_a_formula_on_a_white_ground_is_one() -> None:
     put(pages, 200, 120, 30)
     pages.y += 22
     body(pages, "where the snow is that of the place.")
-    assert SIGN in read(pages).text
+    assert SIGN in read_pdf(pages).text
 
 
 def test_the_text_of_another_column_stands_beside_no_formula() -> None:
@@ -206,7 +200,7 @@ def test_the_text_of_another_column_stands_beside_no_formula() -> None:
     put(pages, LEFT + 20, 120, 30)
     pages.y += 22
     body(pages, "where the snow is that of the place.")
-    assert text_of(read(pages)).count(f"be found by the formula {SIGN} where the snow") == 1
+    assert text_of(read_pdf(pages)).count(f"be found by the formula {SIGN} where the snow") == 1
 
 
 def outlined(pages: Sheet, x: float, letters: int, *, colour: float = 0) -> float:
@@ -236,7 +230,7 @@ def test_a_formula_of_outlined_letters_is_one_sign() -> None:
     pages.at(480, pages.y, "(A.1)")
     pages.y += 25
     body(pages)
-    document = read(pages)
+    document = read_pdf(pages)
     assert f"mass fraction of the rice, {SIGN} , that was found in the test." in text_of(document)
     assert f"{SIGN} (A.1)" in text_of(document)
     assert document.text.count(SIGN) == 2
@@ -252,4 +246,4 @@ def test_coloured_icons_and_bars_of_a_chart_are_no_signs() -> None:
         pages.canvas.rect(LEFT + 6 * place, HEIGHT - pages.y, 4, 5 + place % 7 * 5, stroke=0, fill=1)
     pages.y += 30
     body(pages)
-    assert SIGN not in read(pages).text
+    assert SIGN not in read_pdf(pages).text

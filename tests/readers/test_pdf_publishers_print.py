@@ -7,25 +7,12 @@ from typing import Any
 import pytest
 
 from knowledge_mcp.language.openings import opening_of, split_clause_number
-from knowledge_mcp.model.document import BlockKind, Document
-from knowledge_mcp.readers.pdf.reader import PdfReader
+from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.shared.numbering import counts_on, depth_of, follows, number_key
-from tests.readers.in_process import InProcessSandbox
-from tests.readers.pdf_files import HEIGHT, LEFT, SENTENCE, WIDTH, Sheet, item_of, sheet
+from tests.readers.pdf_files import HEIGHT, LEFT, SENTENCE, WIDTH, Sheet, read_pdf, sheet
+from tests.readers.shown import outline, texts
 
 _BOLD = "Helvetica-Bold"
-
-
-def _read(pages: Sheet) -> Document:
-    return PdfReader(sandbox=InProcessSandbox()).read(item_of(pages.done()))
-
-
-def _sections(document: Document) -> list[tuple[int, str | None, str]]:
-    return [(section.level, section.number, section.title) for section in document.sections]
-
-
-def _blocks(document: Document, kind: BlockKind) -> list[str]:
-    return [block.span.of(document.text) for block in document.blocks if block.kind is kind]
 
 
 def _centred(page: Sheet, text: str, size: float = 10, font: str = _BOLD, step: float = 13) -> None:
@@ -67,10 +54,10 @@ def test_notes_in_the_frame_of_a_table_are_notes_and_not_a_row() -> None:
     rows = [("Class", "Force"), ("1", "10 N"), ("2", "15 N")]
     _framed(page, rows, [("", "NOTE 1  Class 1 is preferred."), ("", "NOTE2: Values are rounded."), ("a", "At 20 °C.")])
     page.paragraph(SENTENCE)
-    document = _read(page)
-    assert _blocks(document, BlockKind.NOTE) == ["NOTE 1 Class 1 is preferred.", "NOTE2: Values are rounded."]
-    assert "ᵃ At 20 °C." in _blocks(document, BlockKind.PARAGRAPH)
-    (table,) = _blocks(document, BlockKind.TABLE)
+    document = read_pdf(page)
+    assert texts(document, BlockKind.NOTE) == ["NOTE 1 Class 1 is preferred.", "NOTE2: Values are rounded."]
+    assert "ᵃ At 20 °C." in texts(document, BlockKind.PARAGRAPH)
+    (table,) = texts(document, BlockKind.TABLE)
     assert table.splitlines()[-1] == "| 2 | 15 N |"
 
 
@@ -82,8 +69,8 @@ def test_the_title_below_the_label_of_a_table_belongs_to_its_caption() -> None:
     _centred(page, "TABLE 3.1", step=16)
     _centred(page, "LIMITING TEMPERATURES", step=24)
     page.grid([("Type", "Limit"), ("V-75", "75"), ("V-90", "90")], (150, 150))
-    document = _read(page)
-    assert _blocks(document, BlockKind.CAPTION) == ["TABLE 3.1 LIMITING TEMPERATURES"]
+    document = read_pdf(page)
+    assert texts(document, BlockKind.CAPTION) == ["TABLE 3.1 LIMITING TEMPERATURES"]
     assert "LIMITING TEMPERATURES" not in [section.title for section in document.sections]
 
 
@@ -119,7 +106,7 @@ def test_a_formula_ends_with_its_number_and_each_symbol_below_it_begins_a_paragr
     page.line("S = stress, in the state that is stated by the maker of the vessel in the documents", x=90)
     page.line("that accompany it.", x=110)
     page.paragraph("For vessels of class 2 the thickness shall be at least 3 mm.")
-    assert _blocks(_read(page), BlockKind.PARAGRAPH)[1:] == [
+    assert texts(read_pdf(page), BlockKind.PARAGRAPH)[1:] == [
         "The thickness shall be calculated by the formula",
         "t = P · R / (S · E) (6.2a)",
         "where",
@@ -139,7 +126,7 @@ def test_numbers_of_inserted_clauses_are_numbers_and_voltages_are_not() -> None:
     for title in ("3.3V Operation", "5A Batteries", "6 Marking"):
         page.heading(title)
         page.paragraph("5A.1 The battery shall be marked." if title.startswith("5A") else SENTENCE, SENTENCE)
-    numbers = [number for _, number, _ in _sections(_read(page))]
+    numbers = [number for _, number, _ in outline(read_pdf(page))]
     assert numbers == ["5", "5.1", "5.1.1", "5.1.1A", "5.1.1B", "5.1.2", "5A", "5A.1", "6"]
 
 
@@ -162,7 +149,7 @@ def test_numbers_with_the_letter_of_an_annex_are_below_it_and_names_of_pins_are_
     for title in ("C1 GENERAL", "C2 PROCEDURE"):
         page.heading(title)
         page.paragraph(*[SENTENCE] * 3)
-    found = _sections(_read(page))
+    found = outline(read_pdf(page))
     assert [number for _, number, _ in found] == ["1", "2", None, None, "C", "C1", "C2"]
     assert found[-1][0] == found[4][0] + 1
 
@@ -192,7 +179,7 @@ def test_numbers_that_begin_again_in_each_section_are_below_it() -> None:
         page.next_page()
     own = [("1", "General", 2), ("1.1", "Application", 3), ("2", "Loads", 2)]
     expected = [each for number in "23" for each in [(number, "DESIGN PRINCIPLES", 1), *own]]
-    assert [(number, title, level) for level, number, title in _sections(_read(page))] == expected
+    assert [(number, title, level) for level, number, title in outline(read_pdf(page))] == expected
 
 
 def test_parts_of_a_schedule_are_below_it_and_clauses_below_them() -> None:
@@ -207,7 +194,7 @@ def test_parts_of_a_schedule_are_below_it_and_clauses_below_them() -> None:
     for title in ("1. Maintenance", "2. Support"):
         page.heading(title, 10)
         page.paragraph(*[SENTENCE] * 2)
-    assert _sections(_read(page))[3:] == [
+    assert outline(read_pdf(page))[3:] == [
         (1, "1", "Services"),
         (2, "A", "Core services"),
         (3, "1", "Maintenance"),
@@ -226,7 +213,7 @@ def test_an_annex_without_a_number_begins_the_numbers_again() -> None:
     for title in ("1 Introduction", "2 General"):
         page.heading(title)
         page.paragraph(*[SENTENCE] * 2)
-    found = [(level, number) for level, number, _ in _sections(_read(page))]
+    found = [(level, number) for level, number, _ in outline(read_pdf(page))]
     assert found == [(1, "1"), (1, "2"), (1, "3"), (1, None), (2, "1"), (2, "2")]
 
 
@@ -236,7 +223,7 @@ def test_titles_above_the_sections_of_a_law_have_their_numbers() -> None:
     for number, title in enumerate(titles, 1):
         page.heading(title, 10)
         page.paragraph(f"{number}.—(1) {SENTENCE}", f"(2) {SENTENCE}")
-    assert [(number, title) for _, number, title in _sections(_read(page))] == [
+    assert [(number, title) for _, number, title in outline(read_pdf(page))] == [
         (str(number), title) for number, title in enumerate(titles, 1)
     ]
 
@@ -250,7 +237,7 @@ def test_words_that_lead_to_a_list_are_the_text_of_a_clause() -> None:
     page.paragraph(f"2.2 {SENTENCE}", SENTENCE)
     page.paragraph("2.3 Vulnerable systems could include among others:")
     page.paragraph("(a) pumps.")
-    assert _sections(_read(page)) == [(1, "2", "Supply"), (2, "2.1", ""), (2, "2.2", ""), (2, "2.3", "")]
+    assert outline(read_pdf(page)) == [(1, "2", "Supply"), (2, "2.1", ""), (2, "2.2", ""), (2, "2.3", "")]
 
 
 def test_a_title_continues_in_small_letters_although_its_line_is_not_full() -> None:
@@ -261,7 +248,7 @@ def test_a_title_continues_in_small_letters_although_its_line_is_not_full() -> N
     page.y -= 5
     page.line("installation and maintenance", size=13, font=_BOLD, step=20)
     page.paragraph(*[SENTENCE] * 3)
-    assert _sections(_read(page)) == [(1, "1", "Scope"), (1, "2", "Requirements for installation and maintenance")]
+    assert outline(read_pdf(page)) == [(1, "1", "Scope"), (1, "2", "Requirements for installation and maintenance")]
 
 
 def test_an_annex_with_a_colon_has_its_title_below() -> None:
@@ -274,8 +261,8 @@ def test_an_annex_with_a_colon_has_its_title_below() -> None:
     page.line("Guidelines for messages", size=18, step=30)
     page.heading("A.1 Introduction")
     page.paragraph(SENTENCE)
-    document = _read(page)
-    assert (1, "A", "Guidelines for messages") in _sections(document)
+    document = read_pdf(page)
+    assert (1, "A", "Guidelines for messages") in outline(document)
     assert document.title != "Annex A (normative): Guidelines for messages"
 
 
@@ -285,7 +272,7 @@ def test_clauses_below_a_number_with_a_zero_are_one_level_deeper() -> None:
         page.heading(f"{chapter}.0 Design")
         page.paragraph(f"{chapter}.1 {SENTENCE}", SENTENCE)
         page.paragraph(f"{chapter}.2 {SENTENCE}", SENTENCE)
-    assert [level for level, _, _ in _sections(_read(page))] == [1, 2, 2] * 3
+    assert [level for level, _, _ in outline(read_pdf(page))] == [1, 2, 2] * 3
 
 
 def test_a_group_of_clauses_is_a_section_and_no_part_of_the_title() -> None:
@@ -295,8 +282,8 @@ def test_a_group_of_clauses_is_a_section_and_no_part_of_the_title() -> None:
         for number in numbers:
             page.heading(f"{number} Enclosure", 11)
             page.paragraph(f"{number}.1 {SENTENCE}", SENTENCE)
-    document = _read(page)
-    assert [title for _, number, title in _sections(document) if number is None] == ["CONSTRUCTION", "PERFORMANCE"]
+    document = read_pdf(page)
+    assert [title for _, number, title in outline(document) if number is None] == ["CONSTRUCTION", "PERFORMANCE"]
     assert "PERFORMANCE" not in document.title
 
 
@@ -316,10 +303,10 @@ def test_letter_spaced_words_and_annexes_in_russian() -> None:
     _centred(page, "(обязательное)", 10, font, 14)
     _centred(page, "Методика расчета", 13, font, 26)
     page.line("А.1 Нагрузку вычисляют по массе груза, которая указана на табличке.", font=font)
-    document = _read(page)
-    assert _blocks(document, BlockKind.NOTE) == ["Примечание — Для кранов исполнения УХЛ1."]
-    assert (1, "А", "Методика расчета") in _sections(document)
-    assert (2, "А.1") in [each[:2] for each in _sections(document)]
+    document = read_pdf(page)
+    assert texts(document, BlockKind.NOTE) == ["Примечание — Для кранов исполнения УХЛ1."]
+    assert (1, "А", "Методика расчета") in outline(document)
+    assert (2, "А.1") in [each[:2] for each in outline(document)]
 
 
 def test_a_footer_with_another_file_name_is_a_footer() -> None:
@@ -330,7 +317,7 @@ def test_a_footer_with_another_file_name_is_a_footer() -> None:
         pages.at(LEFT, 790, f"P:/projects/water/{name}.doc", 5)
         if number < 7:
             pages.next_page()
-    document = _read(pages)
+    document = read_pdf(pages)
     assert "P:/projects" not in document.text
 
 
@@ -346,7 +333,7 @@ def test_boxes_of_a_form_are_read_one_after_the_other() -> None:
     page.y = top + 74
     page.line("3. Description", font=_BOLD)
     page.paragraph(SENTENCE)
-    text = _read(page).text
+    text = read_pdf(page).text
     order = [
         text.index(words) for words in ("1. Applicant", "of Applicant:", "2. Agent", "of Agent:", "3. Description")
     ]

@@ -15,16 +15,10 @@ from reportlab.platypus import Paragraph, SimpleDocTemplate, Table, TableStyle
 from knowledge_mcp.model.document import Document, HiddenReason
 from knowledge_mcp.readers.pdf import annotations
 from knowledge_mcp.readers.pdf.flow import struck
-from knowledge_mcp.readers.pdf.reader import PdfReader
-from tests.readers.in_process import InProcessSandbox
-from tests.readers.pdf_files import LEFT, Sheet, item_of, sheet
+from tests.readers.pdf_files import LEFT, Sheet, read_pdf, sheet
 
 _TEXT = ParagraphStyle("text", fontName="Times-Roman", fontSize=10.5, leading=13, spaceAfter=6)
 _LONG = "and it shall keep running for the whole time that the supply holds, whatever the operator does at the gate"
-
-
-def _read(data: bytes) -> Document:
-    return PdfReader(sandbox=InProcessSandbox()).read(item_of(data))
 
 
 def _printed(*paragraphs: str, rows: Any = ()) -> Document:
@@ -34,7 +28,7 @@ def _printed(*paragraphs: str, rows: Any = ()) -> Document:
         cells = [[Paragraph(words, _TEXT) for words in row] for row in rows]
         flow.append(Table(cells, [150, 150, 100], style=TableStyle([("GRID", (0, 0), (-1, -1), 0.5, "black")])))
     SimpleDocTemplate(buffer, leftMargin=72, rightMargin=72, invariant=1).build(flow)
-    return _read(buffer.getvalue())
+    return read_pdf(buffer.getvalue())
 
 
 def _went(words: str, form: str = "") -> str:
@@ -100,7 +94,7 @@ def test_a_fraction_a_line_to_fill_in_and_a_marker_s_band_strike_nothing_out() -
     paper.canvas.setLineWidth(9)
     paper.canvas.line(LEFT, 842 - 177, LEFT + stringWidth("Marked words", "Helvetica", 10), 842 - 177)
     paper.at(LEFT, 180, "Marked words")
-    document = _read(paper.done())
+    document = read_pdf(paper.done())
     assert {"a", "m", "n", "witness", "Marked", "words"} <= set(document.text.split())
     assert document.hidden == ()
 
@@ -136,7 +130,7 @@ def _commented(annotate: Callable[[Callable[..., Any]], None]) -> Document:
         annotate(add)
         written = io.BytesIO()
         pdf.save(written)
-    return _read(written.getvalue())
+    return read_pdf(written.getvalue())
 
 
 def test_what_a_comment_strikes_out_is_left_out_and_comments_are_reported_with_their_words() -> None:
@@ -185,7 +179,7 @@ def _with_balloons(*balloons: str, size: float = 7) -> Document:
     for row, words in enumerate(balloons):
         paper.at(430, 92 + 22 * row, words, size)
         paper.at(430, 100 + 22 * row, "and more of it", size)
-    return _read(paper.done())
+    return read_pdf(paper.done())
 
 
 def test_balloons_that_word_prints_beside_the_text_are_comments() -> None:
@@ -212,7 +206,7 @@ def test_the_right_column_of_a_list_of_changes_is_no_balloon() -> None:
     for row, (clause, change) in enumerate((("5.1", "Deleted: the fuses"), ("5.2", "Inserted: a limit of 5 V"))):
         paper.at(LEFT, 200 + 12 * row, clause, 7)
         paper.at(300, 200 + 12 * row, change, 7)
-    document = _read(paper.done())
+    document = read_pdf(paper.done())
     assert "Deleted: the fuses" in document.text
     assert "Inserted: a limit of 5 V" in document.text
 
@@ -231,14 +225,14 @@ def test_a_bar_in_the_margin_is_no_word_and_a_table_of_signs_keeps_its_bars(x: f
     paper.y += 20
     paper.at(x, paper.y, "|")
     paper.line("NOTE The air may burn.")
-    document = _read(paper.done())
+    document = read_pdf(paper.done())
     assert "|" not in document.text
     assert "gives at the gate." in document.text
     drawn = sheet()
     drawn.at(LEFT, 100, "one")
     drawn.at(LEFT + 100, 100, "|")
     drawn.at(LEFT + 150, 100, "two")
-    assert "|" in _read(drawn.done()).text
+    assert "|" in read_pdf(drawn.done()).text
 
 
 def test_a_line_below_words_with_lowered_letters_strikes_none_out() -> None:
@@ -250,7 +244,7 @@ def test_a_line_below_words_with_lowered_letters_strikes_none_out() -> None:
     paper.at(edge, 102.5, "nominal", 6.5)
     for start, end in ((LEFT, edge), (edge, edge + stringWidth("nominal", "Helvetica", 6.5))):
         paper.canvas.line(start, 842 - 101.2, end, 842 - 101.2)
-    assert "nominal" in _read(paper.done()).text
+    assert "nominal" in read_pdf(paper.done()).text
 
 
 def test_a_line_that_is_painted_over_or_white_strikes_nothing_out() -> None:
@@ -264,7 +258,7 @@ def test_a_line_that_is_painted_over_or_white_strikes_nothing_out() -> None:
     paper.canvas.setStrokeColorRGB(1, 1, 1)
     paper.at(LEFT, 140, "Stencilled words")
     paper.canvas.line(LEFT, 842 - 137, LEFT + stringWidth("Stencilled words", "Helvetica", 10), 842 - 137)
-    document = _read(paper.done())
+    document = read_pdf(paper.done())
     assert "approved by all" in document.text
     assert "Stencilled words" in document.text
     assert document.hidden == ()
@@ -311,7 +305,7 @@ def test_edges_of_areas_and_outlines_of_letters_strike_nothing_out() -> None:
         outline.lineTo(left + 0.8, 842 - 136)
         paper.canvas.drawPath(outline, stroke=1, fill=0)
         left += width
-    document = _read(paper.done())
+    document = read_pdf(paper.done())
     assert document.hidden == ()
     assert "The process of approval shall be kept by the owner." in document.text
     assert "HEFT" in document.text
@@ -323,5 +317,5 @@ def test_a_page_with_too_many_lines_says_that_struck_words_were_not_looked_for(m
     paper.at(LEFT, 100, "The gap shall be 3 mm.")
     for at in range(5):
         paper.canvas.line(LEFT, 500 - 20 * at, 400, 500 - 20 * at)
-    document = _read(paper.done())
+    document = read_pdf(paper.done())
     assert document.warnings == ("More than 3 lines on page 1: words that lines strike out there are in the text.",)

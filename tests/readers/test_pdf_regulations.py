@@ -8,10 +8,8 @@ from knowledge_mcp.model.document import Document, HeadingSource
 from knowledge_mcp.readers.pdf.flow.guessed_tables import tables_of
 from knowledge_mcp.readers.pdf.headings.clauses import put_in_annexes
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
-from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.readers.shared.layout import Line
-from tests.readers.in_process import InProcessSandbox
-from tests.readers.pdf_files import LEFT, SENTENCE, Sheet, item_of, sheet
+from tests.readers.pdf_files import LEFT, SENTENCE, Sheet, read_pdf, sheet
 from tests.readers.sheets import Sheets, contents_of
 
 _HANGING = 57.0
@@ -35,10 +33,6 @@ def _part(pages: Sheet, numbers: int) -> None:
             _clause(pages, f"{number}.{below}.", _LONG, "shall not change.")
 
 
-def _read(pages: Sheet) -> Document:
-    return PdfReader(sandbox=InProcessSandbox()).read(item_of(pages.done()))
-
-
 def _sections(document: Document) -> list[tuple[str | None, int]]:
     return [(section.number, section.level) for section in document.sections]
 
@@ -55,7 +49,7 @@ def test_clauses_of_annexes_that_count_in_figures_stand_below_their_annex() -> N
     below = [("1", 2), ("1.1", 3), ("1.2", 3), ("2", 2), ("2.1", 3), ("2.2", 3)]
     text = [(number, level - 1) for number, level in below]
     text += [("3", 1), ("3.1", 2), ("3.2", 2), ("4", 1), ("4.1", 2), ("4.2", 2)]
-    assert _sections(_read(pages)) == [*text, ("1", 1), *below, ("2", 1), *below, ("3", 1), *below]
+    assert _sections(read_pdf(pages)) == [*text, ("1", 1), *below, ("2", 1), *below, ("3", 1), *below]
 
 
 def test_clauses_that_go_on_with_the_text_stay_beside_an_annex_between_them() -> None:
@@ -78,7 +72,7 @@ def test_a_note_in_small_print_that_begins_further_left_hides_no_clause() -> Non
         _clause(pages, f"2.{below}.", _LONG, "shall not change.")
     pages.line("1 As the resolution of the makers of lamps says in its second part.", size=8, x=LEFT - 12)
 
-    assert [number for number, _ in _sections(_read(pages))] == ["1", "2", "2.1", "2.2"]
+    assert [number for number, _ in _sections(read_pdf(pages))] == ["1", "2", "2.1", "2.2"]
 
 
 def test_a_number_that_hangs_before_its_text_begins_a_clause_without_space_above() -> None:
@@ -90,7 +84,7 @@ def test_a_number_that_hangs_before_its_text_begins_a_clause_without_space_above
     for below in (1, 2):
         _clause(pages, f"2.{below}.", _LONG, "shall not change.")
 
-    assert [number for number, _ in _sections(_read(pages))] == ["1", "2", "2.1", "2.2"]
+    assert [number for number, _ in _sections(read_pdf(pages))] == ["1", "2", "2.1", "2.2"]
 
 
 def test_clauses_with_a_letter_in_their_hanging_numbers_are_no_table() -> None:

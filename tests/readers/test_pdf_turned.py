@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from knowledge_mcp.model.document import Block, BlockKind, Document
-from knowledge_mcp.readers.pdf.reader import PdfReader
-from tests.readers.in_process import InProcessSandbox
-from tests.readers.pdf_files import HEIGHT, SENTENCE, WIDTH, Sheet, item_of, sheet
+from tests.readers.pdf_files import HEIGHT, SENTENCE, WIDTH, read_pdf, sheet
 
 _ROWS = [
     ["Mode", "Limit", "Remark"],
@@ -15,10 +13,6 @@ _ROWS = [
     ["Degraded", "9 V", "for an hour"],
     ["Off", "0 V", ""],
 ]
-
-
-def read(pages: Sheet) -> Document:
-    return PdfReader(sandbox=InProcessSandbox()).read(item_of(pages.done()))
 
 
 def table_of(document: Document) -> Block:
@@ -41,7 +35,7 @@ def test_a_table_set_sideways_is_read_as_its_upright_twin(degrees: int, sentence
     turned.y = 500.0
     turned.grid(_ROWS, [120, 120, 120])
     turned.canvas.restoreState()
-    document, twin = read(turned), read(upright)
+    document, twin = read_pdf(turned), read_pdf(upright)
     table = table_of(document)
     assert table.span.of(document.text) == table_of(twin).span.of(twin.text)
     assert document.text.count(SENTENCE) == sentences
@@ -62,7 +56,7 @@ def test_a_page_printed_upside_down_is_read_as_its_upright_twin() -> None:
         page.heading("2 Requirements")
         page.paragraph(*[SENTENCE] * 3)
         page.grid(_ROWS, [120, 120, 120])
-        documents.append(read(page))
+        documents.append(read_pdf(page))
     upright, turned = documents
     assert turned.text == upright.text
     box, twin = table_of(turned).boxes[0], table_of(upright).boxes[0]

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from knowledge_mcp.model.document import BlockKind, Document
-from knowledge_mcp.readers.pdf.reader import PdfReader
-from tests.readers.in_process import InProcessSandbox
-from tests.readers.pdf_files import HEIGHT, WIDTH, Sheet, item_of, sheet
+from tests.readers.pdf_files import HEIGHT, WIDTH, Sheet, read_pdf, sheet
 
 _TEXT = (
     "5.1  Limits.  The equipment shall be tested at the limits of the table.",
@@ -64,10 +62,6 @@ def _wrapped(cell: str, width: int) -> list[str]:
     return lines
 
 
-def _read(page: Sheet) -> Document:
-    return PdfReader(sandbox=InProcessSandbox()).read(item_of(page.done()))
-
-
 def _rows(document: Document) -> list[list[str]]:
     tables = [
         document.text[block.span.start : block.span.end] for block in document.blocks if block.kind is BlockKind.TABLE
@@ -80,21 +74,23 @@ def _rows(document: Document) -> list[list[str]]:
 @pytest.mark.parametrize("apart", [False, True])
 def test_rows_of_a_typed_table_are_rows(rule: bool, apart: bool) -> None:
     table = _set(_LIMITS, (24, 9, 8, 8, 6), rule=rule, apart=apart)
-    document = _read(_typed(*_TEXT, "", "TABLE I.  Limits of voltage and temperature", "", *table, "", *_TEXT))
+    document = read_pdf(_typed(*_TEXT, "", "TABLE I.  Limits of voltage and temperature", "", *table, "", *_TEXT))
     assert _rows(document) == [list(row) for row in _LIMITS]
     assert "The results shall be recorded in the report." in document.text
 
 
 def test_cells_of_a_typed_table_may_wrap() -> None:
     table = _set(_CLASSES, (10, 26, 8), rule=True)
-    document = _read(_typed(*_TEXT, "", *table, "", *_TEXT))
+    document = read_pdf(_typed(*_TEXT, "", *table, "", *_TEXT))
     assert _rows(document) == [list(row) for row in _CLASSES]
 
 
 def test_two_columns_are_a_table_if_dashes_separate_their_names_from_the_rows() -> None:
     rows = [(one, other) for one, other, _ in _CLASSES]
-    assert _rows(_read(_typed(*_TEXT, "", *_set(rows, (12, 50), rule=True), "", *_TEXT))) == [list(row) for row in rows]
-    assert not _rows(_read(_typed(*_TEXT, "", *_set(rows, (12, 50)), "", *_TEXT)))
+    assert _rows(read_pdf(_typed(*_TEXT, "", *_set(rows, (12, 50), rule=True), "", *_TEXT))) == [
+        list(row) for row in rows
+    ]
+    assert not _rows(read_pdf(_typed(*_TEXT, "", *_set(rows, (12, 50)), "", *_TEXT)))
 
 
 def test_typed_text_and_lists_and_contents_are_no_tables() -> None:
@@ -103,7 +99,7 @@ def test_typed_text_and_lists_and_contents_are_no_tables() -> None:
         for number, title, page in ((1, "SCOPE", 1), (2, "TESTS", 4), (3, "DATA", 9))
     ]
     items = [f"({letter})    the name of the part  and  its  number;" for letter in "abcd"]
-    document = _read(_typed(*_TEXT, "", *items, "", *_TEXT * 2, "", *contents))
+    document = read_pdf(_typed(*_TEXT, "", *items, "", *_TEXT * 2, "", *contents))
     assert not _rows(document)
 
 
@@ -112,7 +108,7 @@ def test_program_text_in_a_document_that_is_not_typed_is_no_table() -> None:
     page.paragraph(*["The program reads a value from the port and writes it to the memory of the unit."] * 30)
     for row in _set(_LIMITS, (24, 9, 8, 8, 6)):
         page.line(row, font="Courier", step=12)
-    assert not [block for block in _read(page).blocks if block.kind is BlockKind.TABLE]
+    assert not [block for block in read_pdf(page).blocks if block.kind is BlockKind.TABLE]
 
 
 def test_pages_with_more_rows_than_print_has_are_not_searched_for_tables() -> None:
@@ -121,6 +117,6 @@ def test_pages_with_more_rows_than_print_has_are_not_searched_for_tables() -> No
     page.canvas.translate(0, height - HEIGHT)
     for number in range(301):
         page.line(f"pump{number}     12{number}     running", font="Courier", step=18)
-    document = _read(page)
+    document = read_pdf(page)
     assert not _rows(document)
     assert "pump300" in document.text

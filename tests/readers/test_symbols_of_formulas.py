@@ -15,6 +15,7 @@ from tests.readers.in_process import HERE
 from tests.readers.office_files import item_of
 from tests.readers.pdf_files import LEFT, SENTENCE, Sheet, sheet
 from tests.readers.pdf_tables import read, tables
+from tests.readers.shown import texts
 
 _AREA = "is the area of the section, in square millimetres, without holes"
 _SYMBOLS = [("N", ["is the resistance, in kN;"]), ("A", [_AREA, "for bolts;"]), ("f", ["is the strength."])]
@@ -39,19 +40,15 @@ def _entries(pages: Sheet, symbols: Sequence[tuple[str, Sequence[str]]], left: f
             pages.line(f"{sign}{line}" if not at else line, x=left + 50, step=step)
 
 
-def _texts(document: Document, kind: BlockKind = BlockKind.PARAGRAPH) -> list[str]:
-    return [block.span.of(document.text) for block in document.blocks if block.kind is kind]
-
-
 def _below(pages: Sheet) -> list[str]:
     """Read what is between the formula and the paragraph after the symbols; there is no table."""
     pages.y += 8
     pages.paragraph(_AFTER, "for.")
     pages.paragraph(*[SENTENCE] * 3)
     document = read(pages)
-    texts = _texts(document)
+    paragraphs = texts(document)
     assert tables(document) == []
-    return texts[2 : texts.index(f"{_AFTER} for.")]
+    return paragraphs[2 : paragraphs.index(f"{_AFTER} for.")]
 
 
 @pytest.mark.parametrize("lead", ["where", "Where:", "in which", "Dabei ist", "wobei", "dans laquelle"])
@@ -151,7 +148,7 @@ def _adoc(lead: str, rows: Sequence[tuple[str, str]]) -> Document:
 def test_a_table_of_symbols_below_a_formula_is_paragraphs(
     made: Callable[[str, Sequence[tuple[str, str]]], Document], lead: str
 ) -> None:
-    assert _texts(made(lead, _ROWS)) == [lead, *_READ, "The end."]
+    assert texts(made(lead, _ROWS)) == [lead, *_READ, "The end."]
 
 
 @pytest.mark.parametrize("made", [_word, _page, _adoc])
@@ -167,7 +164,7 @@ def test_a_table_of_symbols_below_a_formula_is_paragraphs(
 def test_other_tables_stay_tables(
     made: Callable[[str, Sequence[tuple[str, str]]], Document], lead: str, rows: Sequence[tuple[str, str]]
 ) -> None:
-    assert len(_texts(made(lead, rows), BlockKind.TABLE)) == 1
+    assert len(texts(made(lead, rows), BlockKind.TABLE)) == 1
 
 
 @pytest.mark.parametrize("text", ["where", "Where :", "in which", "Dabei bedeuten:", "N = A f (5.1), where", "où"])

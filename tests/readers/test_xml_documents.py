@@ -10,6 +10,7 @@ from knowledge_mcp.model.source import extension_of, media_type_of
 from knowledge_mcp.readers.data.reader import DataReader
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.office_files import item_of
+from tests.readers.shown import outline, texts
 
 READER = DataReader(sandbox=InProcessSandbox())
 
@@ -18,14 +19,6 @@ def read(data: str, name: str = "a.xml") -> Document:
     item = item_of(data.encode(), name)
     READER.check(item)
     return READER.read(item)
-
-
-def outline(document: Document) -> list[tuple[int, str | None, str]]:
-    return [(each.level, each.number, each.title) for each in document.sections]
-
-
-def texts(document: Document, kind: BlockKind) -> list[str]:
-    return [each.span.of(document.text) for each in document.blocks if each.kind is kind]
 
 
 def rows(document: Document) -> list[str]:
