@@ -182,7 +182,8 @@ def _rules(text: str) -> Iterator[tuple[str, str, bool]]:
                 yield selectors, part, bool(around)
 
 
-_UNSAID = frozenset({"script", "style", "template", "noscript", "head"})
+UNSAID = frozenset({"script", "style", "template", "noscript", "head"})
+"""Elements whose words are never shown."""
 _STRUCK = frozenset({"del", "s", "strike"})
 _UNPLAYED = frozenset({"audio", "canvas", "iframe", "video"})
 """Elements whose words are a fallback for programs that cannot play or draw their content."""
@@ -228,7 +229,7 @@ def take_out_hidden(root: Element) -> Counter[str]:
     while open_:
         element, above = open_.pop()
         tag = local_name(element).lower()
-        if tag in _UNSAID or not tag:
+        if tag in UNSAID or not tag:
             continue
         style = sheet.style_of(element, tag)
         attributes = cast("Mapping[str, str]", element.attrib)
@@ -340,7 +341,7 @@ def _nonblank_count(element: Element) -> int:
     count, open_ = 0, [element]
     while open_:
         here = open_.pop()
-        if local_name(here).lower() in _UNSAID:
+        if local_name(here).lower() in UNSAID:
             continue
         count += nonblank_length(here.text) + nonblank_length(here.get("alt"))
         for child in here:

@@ -13,7 +13,7 @@ from urllib.parse import urljoin
 
 from knowledge_mcp.model.document import BlockKind, ReferenceKind
 from knowledge_mcp.readers.html.completed import NOTE_MARK, is_note_mark, mark_notes
-from knowledge_mcp.readers.html.hidden import take_out_hidden
+from knowledge_mcp.readers.html.hidden import UNSAID, take_out_hidden
 from knowledge_mcp.readers.html.lines import LineOf, Lines, no_line
 from knowledge_mcp.readers.html.parsing import parse_html
 from knowledge_mcp.readers.html.tables import (
@@ -43,7 +43,6 @@ _BLOCKS = frozenset(
     " footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu nav ol optgroup option p pre search"
     " section select summary table tbody td tfoot th thead title tr ul".split()
 )
-_HIDDEN = frozenset({"script", "style", "template", "noscript", "head"})
 _EMPHASIS = frozenset({"b", "strong", "u", "i", "em"})
 _LISTS = frozenset({"ul", "ol", "menu", "dir"})
 _HEADING = re.compile(r"h[1-6]")
@@ -149,7 +148,7 @@ class _Walk:
     def start(self, tag: str, element: Element) -> None:
         """Enter an element."""
         self._lines.begin(element)
-        if tag in _HIDDEN:
+        if tag in UNSAID:
             self._hidden += 1
         if self._hidden:
             return
@@ -179,7 +178,7 @@ class _Walk:
 
     def end(self, tag: str, element: Element) -> None:
         """Leave an element."""
-        if tag in _HIDDEN:
+        if tag in UNSAID:
             self._hidden -= 1
             return
         if self._hidden:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from knowledge_mcp.readers.office.dialects import usual_names, written_again
-from knowledge_mcp.readers.office.slides_completed import completed
+from knowledge_mcp.readers.office.slides_completed import EXPECTED, completed
 from knowledge_mcp.readers.office.slides_hidden import seen_of
 from knowledge_mcp.readers.shared.assembly import MOST_TEXT
 from knowledge_mcp.readers.shared.containers import (
@@ -31,7 +31,6 @@ from knowledge_mcp.readers.shared.pieces import escaped, facts, hidden_piece
 from knowledge_mcp.support.sandbox_worker import Refusal
 from knowledge_mcp.support.wording import how_many, list_first
 
-_PRESENTATION = "a PowerPoint presentation"
 _BATCH = 500_000
 _MOST_MARKDOWN = 12_000_000
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
@@ -53,7 +52,7 @@ def pptx(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     Raises:
         Refusal: it is not a presentation, or is locked, damaged, empty or too large.
     """
-    with open_archive(path, _PRESENTATION, needs=("ppt/presentation.xml",)) as opened:
+    with open_archive(path, EXPECTED, needs=("ppt/presentation.xml",)) as opened:
         usual = usual_names(opened, "ppt/presentation.xml")
         archive = zipfile.ZipFile(usual) if usual is not None else opened
         slides, size = _slides(archive)
@@ -84,14 +83,14 @@ def pptx(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
 
 def _slides(archive: zipfile.ZipFile) -> tuple[list[str], tuple[float, float]]:
     """Return the names of the slides' parts, and the width and height of a slide in EMU."""
-    root = parse_xml(member(archive, "ppt/presentation.xml") or b"", _PRESENTATION)
-    relations = relations_of(partial(member, archive), "ppt/presentation.xml", _PRESENTATION)
+    root = parse_xml(member(archive, "ppt/presentation.xml") or b"", EXPECTED)
+    relations = relations_of(partial(member, archive), "ppt/presentation.xml", EXPECTED)
     targets = {each.id: each.target for each in relations}
     names = [targets.get(slide.get(_RELATION, ""), "") for slide in root.iter("{*}sldId")]
     there = set(archive.namelist())
     for number, name in enumerate(names, 1):
         if name not in there:
-            raise corrupted(_PRESENTATION, f"slide {number} is missing")
+            raise corrupted(EXPECTED, f"slide {number} is missing")
     size = root.find("{*}sldSz")
     sides = [size.get(key, "") if size is not None else "" for key in ("cx", "cy")]
     known = all(side.isascii() and side.isdigit() and 0 < len(side) < 12 for side in sides)
@@ -175,7 +174,7 @@ def _converted(path: str, source: BinaryIO | None) -> str:
         except MarkItDownException as error:
             if "MemoryError" in str(error):
                 raise MemoryError from error
-            raise corrupted(_PRESENTATION, error) from error
+            raise corrupted(EXPECTED, error) from error
     text = result.markdown
     if len(text) > min(_MOST_MARKDOWN, MOST_TEXT):
         raise Refusal(

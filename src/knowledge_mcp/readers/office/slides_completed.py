@@ -13,10 +13,12 @@ from knowledge_mcp.readers.shared.containers import Element, local_name, member,
 from knowledge_mcp.readers.shared.drawings import diagram_items
 from knowledge_mcp.readers.shared.equations import equation_text
 
-_EXPECTED = "a PowerPoint presentation"
+EXPECTED = "a PowerPoint presentation"
+"""What a file that is refused should be."""
 _A = "http://schemas.openxmlformats.org/drawingml/2006/main"
 _P = "http://schemas.openxmlformats.org/presentationml/2006/main"
-_SHAPES = frozenset({"sp", "pic", "graphicFrame", "grpSp", "cxnSp"})
+SHAPES = frozenset({"sp", "pic", "graphicFrame", "grpSp", "cxnSp"})
+"""Elements of a slide that are shapes."""
 _HINTS = (b"AlternateContent", b"relIds", b"oMath", b"<p:sp>", b"<p:sp ")
 
 
@@ -29,7 +31,7 @@ def completed(archive: zipfile.ZipFile, slides: Iterable[str]) -> dict[str, byte
         data = member(archive, name) or b""
         if not any(hint in data for hint in _HINTS):
             continue
-        slide = parse_xml(data, _EXPECTED)
+        slide = parse_xml(data, EXPECTED)
         tree = slide.find("{*}cSld/{*}spTree")
         if tree is None:
             continue
@@ -58,7 +60,7 @@ def _choose(tree: Element) -> None:
 
 
 def _is_read(option: Element) -> bool:
-    return any(local_name(part) in _SHAPES or local_name(part) in {"m", "r"} for part in option)
+    return any(local_name(part) in SHAPES or local_name(part) in {"m", "r"} for part in option)
 
 
 def _replace(old: Element, new: Element) -> None:
@@ -81,9 +83,9 @@ def _write_diagram(archive: zipfile.ZipFile, slide: str, frame: Element) -> None
 
     marks = next(frame.iter("{*}relIds"), None)
     keys = [str(text) for key, text in marks.attrib.items() if str(key).endswith("}dm")] if marks is not None else []
-    relations = relations_of(partial(member, archive), slide, _EXPECTED)
+    relations = relations_of(partial(member, archive), slide, EXPECTED)
     data = member(archive, next((each.target for each in relations if [each.id] == keys), ""))
-    items = diagram_items(parse_xml(data, _EXPECTED)) if data else []
+    items = diagram_items(parse_xml(data, EXPECTED)) if data else []
     if not items:
         return
     shape = etree.Element(f"{{{_P}}}sp")

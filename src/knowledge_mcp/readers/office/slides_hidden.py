@@ -18,17 +18,16 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from knowledge_mcp.model.document import HiddenReason
+from knowledge_mcp.readers.office.slides_completed import EXPECTED, SHAPES
 from knowledge_mcp.readers.shared.containers import Element, local_name, member, parse_xml, relations_of
 from knowledge_mcp.readers.shared.hidden import is_alike, nonblank_length
 from knowledge_mcp.readers.shared.numbering import whole_number
 from knowledge_mcp.readers.shared.richtext import raised_or_lowered
 
-_EXPECTED = "a PowerPoint presentation"
 _TOO_SMALL = 100
 """Hundredths of a point."""
 _AROUND, _HARDLY = 914_400.0, 180_000.0
 """An inch, and a fifth of an inch, in EMU."""
-_SHAPES = frozenset({"sp", "pic", "graphicFrame", "grpSp", "cxnSp"})
 _MOST_DEPTH = 30
 _HINTS = re.compile(
     rb"""\b(?:(?:hidden|show)=["']|sz=["'](?:100|\d{1,2})["']|strike=["'][sd]|baseline=["']-?[1-9])"""
@@ -75,7 +74,7 @@ def seen_of(
         data = completed.get(name) or member(archive, name) or b""
         if not _HINTS.search(data):
             continue
-        slide = parse_xml(data, _EXPECTED)
+        slide = parse_xml(data, EXPECTED)
         before = seen.hidden.total()
         sieve.is_changed = False
         if slide.get("show") in {"0", "false"}:
@@ -83,7 +82,7 @@ def seen_of(
             sieve.empty(slide)
             notes = sieve.related(name, "notesSlide")
             if words := member(archive, notes):
-                page = parse_xml(words, _EXPECTED)
+                page = parse_xml(words, EXPECTED)
                 sieve.empty(page)
                 seen.members[notes] = etree.tostring(page)
         else:
@@ -121,7 +120,7 @@ class _Sieve:
     def related(self, name: str, kind: str) -> str:
         """Return the name of the part that a part relates to as `kind`, empty if there is none."""
         if name not in self._relations:
-            relations = [*relations_of(partial(member, self._archive), name, _EXPECTED)]
+            relations = [*relations_of(partial(member, self._archive), name, EXPECTED)]
             self._relations[name] = {each.kind: each.target for each in reversed(relations) if not each.external}
         return self._relations[name].get(kind, "")
 
@@ -131,7 +130,7 @@ class _Sieve:
             master = self.related(layout, "slideMaster") if layout else ""
             theme = self.related(master, "theme") if master else ""
             roots = [
-                parse_xml(data, _EXPECTED) if (data := member(self._archive, name)) else None
+                parse_xml(data, EXPECTED) if (data := member(self._archive, name)) else None
                 for name in (theme, master, layout)
             ]
             ground = _Ground(_scheme(roots[0], roots[1]), "", [])
@@ -301,7 +300,7 @@ def _alpha(fill: Element | None) -> int | None:
 
 
 def _shapes(tree: Element) -> list[Element]:
-    return [shape for shape in tree if local_name(shape) in _SHAPES]
+    return [shape for shape in tree if local_name(shape) in SHAPES]
 
 
 def _is_hidden(shape: Element) -> bool:

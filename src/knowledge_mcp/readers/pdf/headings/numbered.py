@@ -125,13 +125,11 @@ def in_order(headings: Iterable[Heading], pages: Sequence[PageLayout]) -> list[H
 
 def heading_of(candidate: HeadingCandidate, level: int, source: HeadingSource, confidence: float) -> Heading:
     """Make a heading from a candidate."""
-    numbered = candidate.numbered
+    numbered, cut = candidate.numbered, candidate.cut
     title = numbered.title
-    if candidate.cut is not None:
-        title = title[: max(candidate.cut - (len(candidate.text) - len(title)), 0)].rstrip(" .:–—-")
-    return Heading(
-        candidate.lines, level, numbered.number, title, numbered.informative, source, confidence, candidate.cut
-    )
+    if cut is not None:
+        title = title[: max(cut - (len(candidate.text) - len(title)), 0)].rstrip(" .:–—-")
+    return Heading(candidate.lines, level, numbered.number, title, numbered.informative, source, confidence, cut)
 
 
 def detect_headings(
