@@ -45,9 +45,6 @@ from knowledge_mcp.support.batches import batches
 from knowledge_mcp.support.checkpoints import check_each
 from knowledge_mcp.support.retry import RetryPolicy
 
-_OPTIONS = codec_of(IngestOptions)
-_EVENT = codec_of(IngestEvent)
-_REPORT = codec_of(IngestReport)
 _EMBEDDED_AT_ONCE = 64
 
 
@@ -290,7 +287,7 @@ class _Run:
     ) -> tuple[IngestReport, bool]:
         """Send one parcel; return the report, and whether it ended because unreadable files need a decision."""
         body = {
-            "options": _OPTIONS.encode(options),
+            "options": codec_of(IngestOptions).encode(options),
             "items": parcel.described,
             "proceed": proceed,
             "check": check,
@@ -304,11 +301,11 @@ class _Run:
         with closing(self._connection.lines(ask, cancelled=self._cancelled, seconds=self._timeout)) as lines:
             for line in lines:
                 if "event" in line and not silent:
-                    self._on_event(_read(_EVENT, line["event"]))
+                    self._on_event(_read(codec_of(IngestEvent), line["event"]))
                 if isinstance(line.get("error"), dict):
                     raise error_from_payload(cast("dict[str, Any]", line["error"]), self._connection.key)
                 if "report" in line:
-                    return _read(_REPORT, line["report"]), line.get("asked") is True
+                    return _read(codec_of(IngestReport), line["report"]), line.get("asked") is True
         error = ConnectionFailedError(f"{SERVICE} stopped before it reported the results of the files.")
         raise Failed(error, again=True)
 

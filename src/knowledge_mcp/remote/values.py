@@ -200,8 +200,6 @@ MOST_ITEMS = 200
 _LOCAL = frozenset({"open", "path"})
 """Fields of an item that are meaningful only on its own machine."""
 
-_SKIPPED = codec_of(SkippedFile)
-
 
 @dataclass(slots=True)
 class MultipartContent:
@@ -227,7 +225,7 @@ class MultipartContent:
                 )
                 self.size += len(content)
                 return
-        self.described.append({"skipped": _SKIPPED.encode(item)})
+        self.described.append({"skipped": codec_of(SkippedFile).encode(item)})
 
 
 def pack(items: Iterable[SourceItem | SkippedFile]) -> Iterator[MultipartContent]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.readers.pdf.geometry import from_page, raw, text_in
-from knowledge_mcp.readers.pdf.lines import is_rotated, size_of
+from knowledge_mcp.readers.pdf.lines import Box, is_rotated, size_of
 from knowledge_mcp.readers.shared.hidden import remark
 from knowledge_mcp.support.wording import how_many, list_first
 
@@ -54,8 +54,6 @@ _STAMPED = 100
 _MOST_PAGES, _MOST_STAMPS = 10, 3
 """Maximum number of pages that a warning names, and of stamps that get their own warning: most stamps are the same on
 every page."""
-
-Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from knowledge_mcp.language.printed import MARK_OF_NOTE, RAISED, note_marks
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.pdf.headings.candidates import Body, is_title_of_caption
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
-from knowledge_mcp.readers.pdf.lines import code_text
+from knowledge_mcp.readers.pdf.lines import Box, code_text
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, packed
 from knowledge_mcp.readers.shared.richtext import raised_or_lowered
 
@@ -26,8 +26,6 @@ _MARGIN = 1.0
 """Points added around the lines of a box: glyphs extend beyond the ascent and descent that their font states."""
 _MOST_GAP = 3.0
 """Horizontal distance in points between a box and a line from which the line is in another column."""
-
-_Place = tuple[float, float, float, float]
 
 
 class Extent:
@@ -45,7 +43,7 @@ class Extent:
 
     def __init__(self, lines: Iterable[Line] = (), *, whole: bool = False) -> None:
         self._boxes: list[tuple[int, list[float]]] = []
-        self._last: _Place = (0.0, 0.0, 0.0, 0.0)
+        self._last: Box = (0.0, 0.0, 0.0, 0.0)
         self._whole = whole
         for line in lines:
             self.add(line)
@@ -68,12 +66,12 @@ class Extent:
             numbers += packed(page, left - _MARGIN, top - _MARGIN, right + _MARGIN, bottom + _MARGIN)
         return numbers
 
-    def _is_elsewhere(self, place: _Place, box: Sequence[float]) -> bool:
+    def _is_elsewhere(self, place: Box, box: Sequence[float]) -> bool:
         beside = place[0] > box[2] + _MOST_GAP or place[2] < box[0] - _MOST_GAP
         return beside and (place[1] + place[3]) / 2 < self._last[1]
 
 
-def _place(line: Line) -> _Place:
+def _place(line: Line) -> Box:
     """Return the place of a line on the page as it was before rotation."""
     return line.shown or (line.x0, line.y0, line.x1, line.y1)
 

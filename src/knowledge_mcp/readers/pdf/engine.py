@@ -20,12 +20,12 @@ from knowledge_mcp.readers.pdf.flow.commented import CommentStrips
 from knowledge_mcp.readers.pdf.flow.letters import write_as_printed
 from knowledge_mcp.readers.pdf.flow.margins import take_change_bars, take_line_numbers, take_tabs
 from knowledge_mcp.readers.pdf.flow.pictured import Picture, PictureSigns, outlined_signs, put_signs
-from knowledge_mcp.readers.pdf.flow.struck import Box, take_struck
+from knowledge_mcp.readers.pdf.flow.struck import take_struck
 from knowledge_mcp.readers.pdf.flow.turned import is_upside_down, set_level, turn_over
 from knowledge_mcp.readers.pdf.flow.typed_rows import TypedPages
 from knowledge_mcp.readers.pdf.geometry import BATCH, reopened
 from knowledge_mcp.readers.pdf.hidden import HiddenText, hidden_text, is_parsed, leave_out, take_out
-from knowledge_mcp.readers.pdf.lines import FontWeights
+from knowledge_mcp.readers.pdf.lines import Box, FontWeights
 from knowledge_mcp.readers.pdf.ordering import lay_out
 from knowledge_mcp.readers.shared.layout import PageLayout
 from knowledge_mcp.support.sandbox_worker import Refusal

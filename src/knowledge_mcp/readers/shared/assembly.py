@@ -72,7 +72,8 @@ _LONGEST_TERM = 120
 """Longest paragraph below an entry's number, in characters, that names the entry in outlines."""
 _MOST_ANCHORS, _LONGEST_ANCHOR = 50_000, 200
 _BETWEEN_BLOCKS = "\n\n"
-_SURROGATE = re.compile("[\ud800-\udfff]")
+SURROGATE = re.compile("[\ud800-\udfff]")
+"""Halves of characters, which UTF-8 cannot encode."""
 _ACCENTS = re.compile("(?<=[A-Za-z])[\u0300-\u036f]+|[\u034f\ufe00-\ufe0f]")
 """Diacritics of Latin letters, and characters that only select how a character is drawn."""
 _LINE_END_BLANKS = re.compile(r"(?<![ \t])[ \t]+(?=\n|\Z)")
@@ -86,7 +87,7 @@ def normalise_text(text: str, hidden: Counter[str] | None = None) -> str:
     """
     text = without_hidden(text, hidden)
     text = _REPLACE.sub(lambda match: _REPLACED[match.group()], text)
-    text = _SURROGATE.sub("\ufffd", _DROPPED.sub("", text))
+    text = SURROGATE.sub("\ufffd", _DROPPED.sub("", text))
     return _LINE_END_BLANKS.sub("", unicodedata.normalize("NFC", text))
 
 

@@ -35,7 +35,13 @@ from knowledge_mcp.model.document import (
     Span,
 )
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers.shared.assembly import MOST_TEXT, DocumentBuilder, parse_document_type, proposed_id
+from knowledge_mcp.readers.shared.assembly import (
+    MOST_TEXT,
+    SURROGATE,
+    DocumentBuilder,
+    parse_document_type,
+    proposed_id,
+)
 from knowledge_mcp.readers.shared.richtext import LastBlock, RichText, lay
 from knowledge_mcp.support.sandbox_worker import Refusal
 
@@ -460,14 +466,11 @@ def _lines_of(each: Mapping[str, Any]) -> tuple[int, int] | None:
     return (int(each["lines"][0]), int(each["lines"][1])) if each.get("lines") else None
 
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
-
 def item_of(fields: Mapping[str, Any], name: str = "") -> RequirementItem:
     """Make an item of a job's message; without an id, it gets the file's name, as in Doorstop."""
 
     def words(text: str) -> str:
-        return _SURROGATE.sub("\ufffd", text)
+        return SURROGATE.sub("\ufffd", text)
 
     return RequirementItem(
         " ".join(words(fields["id"]).split()) or name,

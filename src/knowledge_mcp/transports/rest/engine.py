@@ -203,11 +203,6 @@ _MOST_PARTS = 1000
 _MOST_TEXTS = 256
 """Maximum texts embedded by one call, so that none occupies a thread for minutes."""
 
-_OPTIONS = codec_of(IngestOptions)
-_EVENT = codec_of(IngestEvent)
-_REPORT = codec_of(IngestReport)
-_SKIPPED = codec_of(SkippedFile)
-
 
 class _EngineRoute(APIRoute):
     """A route whose errors are all returned in the form that `remote.knowledge` raises again."""
@@ -401,7 +396,7 @@ def _unpack(form: FormData, folder: Path) -> _Run:
         raise InvalidInputError("The part 'request' is missing.")
     fields = _json_object(part.file.read())
     try:
-        options: IngestOptions = _OPTIONS.decode(fields["options"])
+        options: IngestOptions = codec_of(IngestOptions).decode(fields["options"])
         described = cast("list[Mapping[str, Any]]", fields["items"])
         found = tuple(_item(form, folder, place, each) for place, each in enumerate(described))
         proceed, check = fields.get("proceed") is True, fields.get("check") is True
@@ -414,7 +409,7 @@ def _unpack(form: FormData, folder: Path) -> _Run:
 
 def _item(form: FormData, folder: Path, place: int, fields: Mapping[str, Any]) -> SourceItem | SkippedFile:
     if "skipped" in fields:
-        skipped: SkippedFile = _SKIPPED.decode(fields["skipped"])
+        skipped: SkippedFile = codec_of(SkippedFile).decode(fields["skipped"])
         return skipped
     part = form.get(str(fields["part"]))
     if not isinstance(part, UploadFile):
@@ -442,11 +437,11 @@ def _stream_ingest(get_knowledge: Callable[[], Knowledge], run: _Run, threads: T
         report = get_knowledge().ingest(
             run,
             run.options,
-            on_event=lambda event: send({"event": _EVENT.encode(event)}),
+            on_event=lambda event: send({"event": codec_of(IngestEvent).encode(event)}),
             on_unreadable=None if run.proceed else on_unreadable,
             cancelled=lambda: gave_up.is_set() or (run.check and run.exhausted.is_set()),
         )
-        send({"report": _REPORT.encode(report), "asked": unreadable.is_set()})
+        send({"report": codec_of(IngestReport).encode(report), "asked": unreadable.is_set()})
 
     return Streaming(work, threads, what="engine ingest", heartbeat=HEARTBEAT, at_end=lambda: _forget(run.folder))
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.readers.pdf.flow.letters import LetterSheet, ligatures_of
 from knowledge_mcp.readers.pdf.geometry import PrintedPart, from_page, raw, size_of_letter
-from knowledge_mcp.readers.pdf.lines import box_of, is_rotated
+from knowledge_mcp.readers.pdf.lines import Box, box_of, is_rotated
 from knowledge_mcp.support.matching import BoundedMatcher
 from knowledge_mcp.support.wording import list_first
 
@@ -58,9 +58,6 @@ _MOST_PAGES = 5
 _OUTLINED = (0.3, 1.3)
 """Share of the font size by which an outline of a letter extends beyond its box at most, and its maximum height as a
 factor of the font size."""
-
-Box = tuple[float, float, float, float]
-"""Left, top, right, bottom, in points from the top left of a page."""
 
 
 @dataclass(frozen=True, slots=True)

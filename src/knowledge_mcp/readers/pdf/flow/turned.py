@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.readers.pdf.geometry import from_page, on_page, raw
-from knowledge_mcp.readers.pdf.lines import is_slanted
+from knowledge_mcp.readers.pdf.lines import Box, is_slanted
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, lines_of
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ _LEANS, _LEVEL = 30.0, 1.0
 """Maximum angle in degrees of slanted letters, about a third of which is usual, and maximum slope of their line."""
 _WITHIN = 2.0
 """Distance in points from the middle of an item within which one of its letters is found."""
-
-_Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +57,7 @@ class Turned:
                 line.aside = -_ASIDE if self.most else _ASIDE
         return layout.elements
 
-    def _shown(self, left: float, top: float, right: float, bottom: float) -> _Box:
+    def _shown(self, left: float, top: float, right: float, bottom: float) -> Box:
         width, height = self.sheet
         if self.up:
             return top, height - right, bottom, height - left
@@ -96,7 +94,7 @@ def turn_over(layout: PageLayout) -> None:
 def _upright(parsed: ParsedPage, items: Iterable[TextItem], *, up: bool) -> ParsedPage:
     width, height = parsed.width, parsed.height
 
-    def box(x: float, y: float, across: float, down: float) -> _Box:
+    def box(x: float, y: float, across: float, down: float) -> Box:
         return (height - y - down, x, down, across) if up else (y, width - x - across, down, across)
 
     turned: list[TextItem] = []
@@ -109,7 +107,7 @@ def _upright(parsed: ParsedPage, items: Iterable[TextItem], *, up: bool) -> Pars
     return replace(parsed, width=height, height=width, text_items=turned, blocks=[], vector_graphics=graphics)
 
 
-def _turned_graphics(graphics: VectorGraphics, box: Callable[[float, float, float, float], _Box]) -> VectorGraphics:
+def _turned_graphics(graphics: VectorGraphics, box: Callable[[float, float, float, float], Box]) -> VectorGraphics:
     lines: list[VectorLine] = []
     for line in graphics.lines:
         x0, y0, _, _ = box(line.x1, line.y1, 0.0, 0.0)
