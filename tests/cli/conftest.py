@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -25,6 +26,12 @@ from tests.fakes.knowledge import FakeKnowledge
 from tests.sources.web_site import Authority, Site
 
 Command = Callable[..., Finished]
+
+
+def held(knowledge: Command) -> dict[str, str]:
+    """Map the ids of all documents to the names of their files."""
+    documents = json.loads(knowledge("documents", "list", "--json").out)["documents"]
+    return {each["document_id"]: Path(each["source_path"]).name for each in documents}
 
 
 @pytest.fixture

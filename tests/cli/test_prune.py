@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Command
+from tests.cli.conftest import Command, held
 from tests.cli.running import Finished
 
 TEXTS = {
@@ -32,12 +32,6 @@ def shelf(home: Path, real_ingest: Command) -> Path:
 def report(done: Finished) -> dict[str, Any]:
     """Read a report."""
     return json.loads(done.out)
-
-
-def held(knowledge: Command) -> dict[str, str]:
-    """Map ids to the names of their files."""
-    documents = json.loads(knowledge("documents", "list", "--json").out)["documents"]
-    return {each["document_id"]: Path(each["source_path"]).name for each in documents}
 
 
 def test_a_file_that_is_gone_is_named_and_still_answers(shelf: Path, real_ingest: Command, knowledge: Command) -> None:

@@ -22,7 +22,7 @@ from knowledge_mcp import wiring
 from knowledge_mcp.cli.knowledge.sources.syncing import FolderChanges, Synced, Syncing, follow, is_due
 from knowledge_mcp.model.ingest import SourceKind, SourceSpec, SourceState, SourceStatus
 from knowledge_mcp.settings import load_settings
-from tests.cli.conftest import Command
+from tests.cli.conftest import Command, held
 from tests.cli.running import Finished, environment
 
 WITH_HASHING = """
@@ -51,12 +51,6 @@ def put(folder: Path, texts: dict[str, str] | None = None) -> Path:
 def of(done: Finished, name: str = "docs") -> dict[str, Any]:
     """Read what `sync --json` says of one source."""
     return next(each for each in json.loads(done.out)["sources"] if each["name"] == name)
-
-
-def held(knowledge: Command) -> dict[str, str]:
-    """Map ids to the names of their files."""
-    documents = json.loads(knowledge("documents", "list", "--json").out)["documents"]
-    return {each["document_id"]: Path(each["source_path"]).name for each in documents}
 
 
 @pytest.fixture

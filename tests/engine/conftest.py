@@ -10,6 +10,7 @@ import pytest
 from knowledge_mcp.stores.memory import MemoryStore
 from tests.engine.moving import fill, memory
 from tests.engine.shelf import Shelf
+from tests.engine.world import PUMPS, VALVES, World
 
 
 @pytest.fixture
@@ -26,3 +27,9 @@ def source() -> MemoryStore:
     store = memory()
     fill(store)
     return store
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """Ingest two documents once."""
+    return World(tmp_path_factory.mktemp("world")).holding({"pumps.md": PUMPS, "valves.md": VALVES})

@@ -21,13 +21,7 @@ from knowledge_mcp.model.errors import (
 from knowledge_mcp.model.query import And, Equals, Filter, In, Prefix, RequirementQuery, SearchMode, SearchQuery
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.engine.overridden import OverriddenStore
-from tests.engine.world import PUMPS, VALVES, World
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Ingest two documents once."""
-    return World(tmp_path_factory.mktemp("world")).holding({"pumps.md": PUMPS, "valves.md": VALVES})
+from tests.engine.world import VALVES, World
 
 
 @pytest.mark.requirement("A-REQ-SEARCH-001", "A-REQ-SEARCH-002")

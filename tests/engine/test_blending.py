@@ -21,7 +21,7 @@ from knowledge_mcp.model.errors import ConnectionFailedError
 from knowledge_mcp.model.query import Equals, LegHit, LegScore, SearchMode, SearchQuery
 from knowledge_mcp.ports import Embedder
 from tests.engine.overridden import OverriddenStore
-from tests.engine.world import PUMPS, VALVES, World
+from tests.engine.world import PUMPS, World
 
 legs = st.dictionaries(st.text("abcdefgh", min_size=1, max_size=2), st.floats(-1.0, 1.0), max_size=12)
 
@@ -29,12 +29,6 @@ legs = st.dictionaries(st.text("abcdefgh", min_size=1, max_size=2), st.floats(-1
 def _leg(scores: dict[str, float], times: float = 1.0) -> list[LegHit]:
     hits = [LegHit(chunk_id, times * score) for chunk_id, score in scores.items()]
     return sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Ingest two documents once."""
-    return World(tmp_path_factory.mktemp("world")).holding({"pumps.md": PUMPS, "valves.md": VALVES})
 
 
 def test_the_score_grows_with_cosine_and_with_the_share_of_the_words() -> None:

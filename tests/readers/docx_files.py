@@ -129,6 +129,11 @@ def file_item(path: Path) -> SourceItem:
     return content_item(path.read_bytes(), path.name)
 
 
+def bookmark(name: str, content: str) -> str:
+    """Enclose content in a bookmark."""
+    return f'<w:bookmarkStart w:id="1" w:name="{name}"/>{content}<w:bookmarkEnd w:id="1"/>'
+
+
 def read_docx(body: str, *, styles: str = "", abstracts: str = "", numbers: str = "", **parts: str) -> Document:
     """Write a document and read it; further parts by name with "__" for "/" and without ".xml"."""
     named = {f"{name.replace('__', '/')}.xml": text for name, text in parts.items()}

@@ -8,7 +8,7 @@ from knowledge_mcp.model.document import Document, ReferenceKind
 from knowledge_mcp.readers.docx.reader import DocxReader
 from knowledge_mcp.readers.html.reader import HtmlReader
 from knowledge_mcp.readers.markdown.reader import MarkdownReader
-from tests.readers.docx_files import content_item, docx_bytes, heading, p, run, style
+from tests.readers.docx_files import bookmark, content_item, docx_bytes, heading, p, run, style
 from tests.readers.in_process import HERE, InProcessSandbox
 from tests.readers.office_files import item_of
 
@@ -106,10 +106,6 @@ def test_a_link_of_a_page_to_a_named_figure_is_one_to_the_figure() -> None:
 
 def test_of_one_name_for_two_places_the_first_counts() -> None:
     assert named(html("<p id=x>First.</p><p id=x>Second.</p>")) == {"x": "First."}
-
-
-def bookmark(name: str, content: str) -> str:
-    return f'<w:bookmarkStart w:id="1" w:name="{name}"/>{content}<w:bookmarkEnd w:id="1"/>'
 
 
 @pytest.mark.requirement("A-REQ-INGEST-002")

@@ -332,18 +332,11 @@ LINES = st.sampled_from(
 @settings(max_examples=examples(40))
 @given(lines=st.lists(LINES, min_size=1, max_size=25), name=st.sampled_from(sorted(SAMPLES)))
 def test_whatever_stands_in_a_file_no_text_is_lost_and_no_line_is_wrong(
-    reader_of_all: CodeReader, lines: list[str], name: str
+    reader: CodeReader, lines: list[str], name: str
 ) -> None:
     content = "\n".join(lines)
     if content.strip():
-        check_whole(read_text(reader_of_all, name, content), content)
-
-
-@pytest.fixture(scope="session")
-def reader_of_all() -> Generator[CodeReader]:
-    made = CodeReader()
-    yield made
-    made.close()
+        check_whole(read_text(reader, name, content), content)
 
 
 def test_the_parser_itself_says_what_it_found() -> None:

@@ -8,6 +8,7 @@ from knowledge_mcp.model.document import Block, BlockKind, Document, DocumentTyp
 from knowledge_mcp.readers.docx.reader import DocxReader
 from tests.readers.docx_files import (
     W,
+    bookmark,
     content_item,
     docx_bytes,
     heading,
@@ -35,10 +36,6 @@ def field(instruction: str, result: str) -> str:
 
     code = f'<w:r><w:instrText xml:space="preserve"> {instruction} </w:instrText></w:r>'
     return f"{mark('begin')}{code}{mark('separate')}{run(result) if result else ''}{mark('end')}"
-
-
-def bookmark(name: str, content: str) -> str:
-    return f'<w:bookmarkStart w:id="1" w:name="{name}"/>{content}<w:bookmarkEnd w:id="1"/>'
 
 
 def only(document: Document, kind: BlockKind) -> list[Block]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -204,13 +203,6 @@ def test_a_type_that_is_none_of_these_is_unsupported() -> None:
     with pytest.raises(UnreadableDocumentError) as caught:
         READER.read(item)
     assert caught.value.reason is UnreadableReason.UNSUPPORTED
-
-
-@pytest.fixture
-def sandbox() -> Iterator[Sandbox]:
-    made = Sandbox()
-    yield made
-    made.close()
 
 
 def test_a_file_that_takes_too_long_is_stopped_and_the_next_one_is_read(sandbox: Sandbox) -> None:
