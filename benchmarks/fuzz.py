@@ -38,7 +38,7 @@ from hashlib import sha256
 from multiprocessing.util import Finalize
 from pathlib import Path
 
-from benchmarks.fuzz_sources import excerpt
+from benchmarks.fuzz_sources import excerpt, packed
 from knowledge_mcp.model.errors import KnowledgeError, UnreadableDocumentError
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.docx.reader import DocxReader
@@ -164,15 +164,6 @@ def docx_body(data: bytes, dice: random.Random) -> bytes:
     head = b'<?xml version="1.0"?>' + (kind if b"&" in body else b"")
     parts["word/document.xml"] = head + b"<w:document " + word + b"><w:body>" + body + b"</w:body></w:document>"
     return packed(parts)
-
-
-def packed(parts: dict[str, bytes]) -> bytes:
-    """Make a zip file of parts."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as package:
-        for name, part in parts.items():
-            package.writestr(name, part)
-    return buffer.getvalue()
 
 
 def markdown_nested(_: bytes, dice: random.Random) -> bytes:

@@ -70,6 +70,11 @@ def _body(path: Path, place: float, count: int) -> bytes:
         if not start <= position < start + count:
             body.remove(child)
     parts["word/document.xml"] = etree.tostring(root, xml_declaration=True, encoding="UTF-8", standalone=True)
+    return packed(parts)
+
+
+def packed(parts: dict[str, bytes]) -> bytes:
+    """Make a zip file of parts."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as package:
         for name, part in parts.items():
