@@ -23,13 +23,17 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from mcp import Client, StdioServerParameters
 
 from benchmarks.product import environment, open_knowledge
+from knowledge_mcp.engine.core.health import verify
 from knowledge_mcp.model.query import SearchQuery
+from knowledge_mcp.settings import load_settings
+from knowledge_mcp.wiring import build_base
 
 BIN = Path(sys.executable).parent
 DOCUMENTS = 40
@@ -83,13 +87,14 @@ def faults(data: Path) -> list[str]:
                 found.append(f"{record.id}: editions {sorted(editions)} mixed")
         if knowledge.documents() and not knowledge.search(SearchQuery("item of an edition")).hits:
             found.append("a search found nothing")
-        found.extend(
-            f"verify: {finding.message}"
-            for finding in knowledge.verify()
-            if "was not finished" not in finding.message  # what the kill left to be reused; searches never see it
-        )
     finally:
         knowledge.close()
+    with closing(build_base(load_settings(environ=environment(data)))) as base:
+        found.extend(
+            f"verify: {finding.message}"
+            for finding in verify(base)
+            if "was not finished" not in finding.message  # what the kill left to be reused; searches never see it
+        )
     return found
 
 

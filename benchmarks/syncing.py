@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.killing import kill_at
+from knowledge_mcp.engine.core.health import verify
 from knowledge_mcp.engine.ingest.syncing import sync
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.collection import DocumentRecord
@@ -233,8 +234,7 @@ def live(life: Life, tally: Tally, length: int = 12) -> list[str]:
         wrong = check(before, life.world.knowledge.documents(), life.there(), whole=not killed)
         if wrong:
             return [f"after {', '.join(done)}: {each}" for each in wrong]
-    findings = life.world.knowledge.verify()
-    return [f"verify: {each.message}" for each in findings]
+    return [f"verify: {each.message}" for each in verify(life.world.base)]
 
 
 def _some(numbers: range) -> Tally:

@@ -73,4 +73,3 @@ def test_it_stops_where_it_is_told_to() -> None:
     assert knowledge.ingest(source, IngestOptions(), on_unreadable=lambda _: False).documents == ()
     assert knowledge.ingest(source, IngestOptions(), cancelled=lambda: True).documents == ()
     assert knowledge.documents() == []
-    assert knowledge.verify(repair=True) == []
