@@ -11,12 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp import registry
 from knowledge_mcp.model.errors import ConfigError, KnowledgeError
-from knowledge_mcp.settings import (
-    Settings,
-    choose_embedding,
-    choose_store,
-    network_environment,
-)
+from knowledge_mcp.settings import Settings, choose_embedding, choose_store, network_environment
 from knowledge_mcp.support.workers import MadeOnce
 
 if TYPE_CHECKING:
@@ -28,15 +23,7 @@ if TYPE_CHECKING:
     from knowledge_mcp.model.collection import DocumentRecord
     from knowledge_mcp.model.document import Box
     from knowledge_mcp.model.ingest import SourceSpec
-    from knowledge_mcp.ports import (
-        Analyser,
-        Knowledge,
-        OcrEngine,
-        Reranker,
-        SharedLibrary,
-        Store,
-        SyncedSource,
-    )
+    from knowledge_mcp.ports import Analyser, Knowledge, OcrEngine, Reranker, SharedLibrary, Store, SyncedSource
     from knowledge_mcp.ranking.linking import EvidenceFinder, Linker
     from knowledge_mcp.readers.shared.passwords import Passwords
     from knowledge_mcp.sources.synced.folders import OtherSources

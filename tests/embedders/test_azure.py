@@ -8,13 +8,7 @@ import pytest
 from pydantic import SecretStr
 
 from knowledge_mcp.embedders.services.providers import from_azure_options
-from knowledge_mcp.model.errors import (
-    AuthError,
-    ConfigError,
-    ContentRefusedError,
-    QuotaExceededError,
-    RateLimitedError,
-)
+from knowledge_mcp.model.errors import AuthError, ConfigError, ContentRefusedError, QuotaExceededError, RateLimitedError
 from knowledge_mcp.ports import Embedder
 from knowledge_mcp.testing.embedders import EmbedderContract
 from tests.embedders.remote_world import Options, Pauses, azure_embedder, options_for

@@ -7,13 +7,7 @@ from collections import Counter
 
 import pytest
 
-from knowledge_mcp.model.errors import (
-    ConfigError,
-    ContentRefusedError,
-    ErrorCode,
-    InvalidInputError,
-    WrongAnswerError,
-)
+from knowledge_mcp.model.errors import ConfigError, ContentRefusedError, ErrorCode, InvalidInputError, WrongAnswerError
 from tests.embedders.remote_world import Pauses, openai_embedder
 from tests.servers import openai_faults as faults
 from tests.servers.openai_faults import Fault

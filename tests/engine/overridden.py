@@ -7,12 +7,7 @@ from contextlib import contextmanager
 from typing import Self
 
 from knowledge_mcp.model.chunk import Chunk, Vector
-from knowledge_mcp.model.collection import (
-    CollectionInfo,
-    DocumentParts,
-    DocumentRecord,
-    WholeDocument,
-)
+from knowledge_mcp.model.collection import CollectionInfo, DocumentParts, DocumentRecord, WholeDocument
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import ChunkKey, Filter, LegResults
 from knowledge_mcp.stores.memory import MemoryHandle, MemoryStore

@@ -16,9 +16,7 @@ from knowledge_mcp.engine.library.service import LibraryService
 from knowledge_mcp.language.document_types import DocumentClassifier
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.chunk import Vector
-from knowledge_mcp.model.errors import (
-    NotFoundError,
-)
+from knowledge_mcp.model.errors import NotFoundError
 from knowledge_mcp.model.library import Fetched, IngestJob
 from knowledge_mcp.ports import Reader, Store
 from knowledge_mcp.ranking.fusion import fuse

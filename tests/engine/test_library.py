@@ -10,11 +10,7 @@ import pytest
 from knowledge_mcp.engine.jobs.store_journal import JOBS_COLLECTION
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 from knowledge_mcp.model.collection import DocumentRecord
-from knowledge_mcp.model.errors import (
-    CancelledError,
-    InvalidInputError,
-    NotFoundError,
-)
+from knowledge_mcp.model.errors import CancelledError, InvalidInputError, NotFoundError
 from knowledge_mcp.model.library import Deposit, Fetched
 from knowledge_mcp.model.query import Equals, SearchQuery
 from tests.engine.overridden import OverriddenStore

@@ -18,14 +18,7 @@ from knowledge_mcp.engine.evidence.targets import Targets
 from knowledge_mcp.model.chunk import Chunk, Modality, Vector
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure, EmbeddingSpace, StoreStatistics
 from knowledge_mcp.model.errors import NotFoundError
-from knowledge_mcp.model.evidence import (
-    QuoteAnswer,
-    QuoteQuery,
-    ReadAnswer,
-    ReadQuery,
-    ReferenceAnswer,
-    ReferenceQuery,
-)
+from knowledge_mcp.model.evidence import QuoteAnswer, QuoteQuery, ReadAnswer, ReadQuery, ReferenceAnswer, ReferenceQuery
 from knowledge_mcp.model.ingest import (
     IngestedDocument,
     IngestEvent,

@@ -39,12 +39,7 @@ from knowledge_mcp.model.library import (
     IngestJob,
     LibraryDocument,
 )
-from knowledge_mcp.model.query import (
-    Check,
-    HealthReport,
-    SearchAnswer,
-    SearchQuery,
-)
+from knowledge_mcp.model.query import Check, HealthReport, SearchAnswer, SearchQuery
 from knowledge_mcp.model.rights import FULL_RIGHTS, Rights
 from knowledge_mcp.model.source import media_type_of
 from tests.fakes.passages import ranked_hits, sha256

@@ -18,24 +18,13 @@ from typer.testing import CliRunner
 
 from knowledge_mcp import wiring
 from knowledge_mcp.cli.planning import planning
-from knowledge_mcp.cli.planning.folder import (
-    FileOutcome,
-    FolderWatch,
-    file_one,
-    look_into,
-    pages_to_show,
-    report_html,
-)
+from knowledge_mcp.cli.planning.folder import FileOutcome, FolderWatch, file_one, look_into, pages_to_show, report_html
 from knowledge_mcp.cli.planning.planning import FolderChoices, FolderRun
 from knowledge_mcp.cli.shared.failures import ExitCode
 from knowledge_mcp.engine.planning.service import EXTENSIONS, PlanningService
 from knowledge_mcp.engine.planning.values import PlanningIngestRequest
 from knowledge_mcp.model.call import Call
-from knowledge_mcp.model.errors import (
-    ConnectionFailedError,
-    InvalidInputError,
-    NotFoundError,
-)
+from knowledge_mcp.model.errors import ConnectionFailedError, InvalidInputError, NotFoundError
 from knowledge_mcp.readers.docx.reader import DocxReader
 from knowledge_mcp.readers.markdown.reader import MarkdownReader
 from knowledge_mcp.readers.scans.judging import CountingReader

@@ -24,14 +24,7 @@ from knowledge_mcp.stores.chroma.client import Address, ChromaTable
 from knowledge_mcp.stores.chroma.store import ChromaStore, from_options
 from knowledge_mcp.stores.chroma.view import ViewLimits
 from knowledge_mcp.testing.store_search import FILTERS, MANY, cosines, make_document, put, structure_of, text_of
-from knowledge_mcp.testing.store_values import (
-    SPACE,
-    SamplePassage,
-    full_chunk,
-    record,
-    structure,
-    unit_vector,
-)
+from knowledge_mcp.testing.store_values import SPACE, SamplePassage, full_chunk, record, structure, unit_vector
 from tests.stores.plain_chroma import plain
 
 ROOT = Path(__file__).resolve().parents[2]

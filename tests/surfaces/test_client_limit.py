@@ -16,15 +16,7 @@ from knowledge_mcp.embedders.services.embedder import RemoteTokenizer
 from knowledge_mcp.model.chunk import ChunkType
 from knowledge_mcp.model.collection import DocumentStructure, PageCoverage
 from knowledge_mcp.model.document import Span
-from knowledge_mcp.model.evidence import (
-    Difference,
-    Excerpt,
-    Locator,
-    QuoteAnswer,
-    QuotePlace,
-    QuoteQuery,
-    QuoteVerdict,
-)
+from knowledge_mcp.model.evidence import Difference, Excerpt, Locator, QuoteAnswer, QuotePlace, QuoteQuery, QuoteVerdict
 from knowledge_mcp.model.query import Hit, SearchAnswer, SearchQuery
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.answers import compact, shorten, tokens_about, tokens_at_most

@@ -14,13 +14,7 @@ import httpx
 import jsonschema
 import pytest
 from mcp import Client, MCPError
-from mcp.types import (
-    CallToolResult,
-    PromptReference,
-    ResourceLink,
-    ResourceTemplateReference,
-    TextResourceContents,
-)
+from mcp.types import CallToolResult, PromptReference, ResourceLink, ResourceTemplateReference, TextResourceContents
 
 from knowledge_mcp.transports.mcp.tools import MAX_LINKS
 from tests.transports.spawned import ROOT, Transport, WebServer, connected, web_server

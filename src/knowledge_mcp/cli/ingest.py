@@ -36,13 +36,7 @@ from knowledge_mcp.cli.shared.report import (
 )
 from knowledge_mcp.cli.shared.session import CONTEXT, CommandOptions, ConfigFile, Version, parse_labels, run_command
 from knowledge_mcp.model.errors import InternalError, KnowledgeError, noticing, reason_of
-from knowledge_mcp.model.ingest import (
-    IngestEvent,
-    IngestOptions,
-    IngestReport,
-    LeftOut,
-    SkippedFile,
-)
+from knowledge_mcp.model.ingest import IngestEvent, IngestOptions, IngestReport, LeftOut, SkippedFile
 from knowledge_mcp.model.rights import ALLOWED, allowed_label
 from knowledge_mcp.sources.files import FileSource, FileSources, LabelledSource
 from knowledge_mcp.support.wording import how_many, list_first

@@ -35,12 +35,7 @@ from knowledge_mcp.ocr.invocation import (
 )
 from knowledge_mcp.ocr.readings import count_lost, with_edges, with_missing
 from knowledge_mcp.ocr.remains import LeftPiece, words_of_pieces
-from knowledge_mcp.ocr.rules import (
-    Box,
-    Straightening,
-    count_crossed,
-    fall_of,
-)
+from knowledge_mcp.ocr.rules import Box, Straightening, count_crossed, fall_of
 from knowledge_mcp.support.checkpoints import GLANCE, checkpoint
 from knowledge_mcp.support.sandbox import InputFile, Limits, Refusal, Sandbox, SandboxFailure
 from knowledge_mcp.support.workers import usable_cores

@@ -7,14 +7,7 @@ from typing import Protocol
 
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
-from knowledge_mcp.model.evidence import (
-    QuoteAnswer,
-    QuoteQuery,
-    ReadAnswer,
-    ReadQuery,
-    ReferenceAnswer,
-    ReferenceQuery,
-)
+from knowledge_mcp.model.evidence import QuoteAnswer, QuoteQuery, ReadAnswer, ReadQuery, ReferenceAnswer, ReferenceQuery
 from knowledge_mcp.model.ingest import IngestEvent, IngestOptions, IngestReport, SkippedFile
 from knowledge_mcp.model.query import (
     HealthReport,

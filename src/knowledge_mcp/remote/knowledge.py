@@ -13,14 +13,7 @@ from knowledge_mcp.model.call import Progress
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import DocumentRecord, DocumentStructure
 from knowledge_mcp.model.errors import ConfigError, ConnectionFailedError, InternalError, KnowledgeError
-from knowledge_mcp.model.evidence import (
-    QuoteAnswer,
-    QuoteQuery,
-    ReadAnswer,
-    ReadQuery,
-    ReferenceAnswer,
-    ReferenceQuery,
-)
+from knowledge_mcp.model.evidence import QuoteAnswer, QuoteQuery, ReadAnswer, ReadQuery, ReferenceAnswer, ReferenceQuery
 from knowledge_mcp.model.ingest import IngestEvent, IngestOptions, IngestReport, SkippedFile
 from knowledge_mcp.model.query import (
     HealthReport,

@@ -6,13 +6,7 @@ import functools
 from collections.abc import Iterable, Sequence
 
 from knowledge_mcp.engine.changes.comparing import Comparisons
-from knowledge_mcp.engine.tracing.checking import (
-    CheckReport,
-    EvidenceSearch,
-    Standard,
-    checked_against,
-    marked,
-)
+from knowledge_mcp.engine.tracing.checking import CheckReport, EvidenceSearch, Standard, checked_against, marked
 from knowledge_mcp.engine.tracing.conflicts import Conflict, Meaning, conflicting_definitions, conflicts
 from knowledge_mcp.engine.tracing.decisions import RowMark
 from knowledge_mcp.engine.tracing.links import TraceItem

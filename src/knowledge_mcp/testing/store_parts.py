@@ -11,13 +11,7 @@ from knowledge_mcp.model.collection import NO_STRUCTURE, WholeDocument
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, NotFoundError
 from knowledge_mcp.ports import Collection, Store
 from knowledge_mcp.testing.store_search import SearchContract, expect, make_document, put, structure_of, text_of
-from knowledge_mcp.testing.store_values import (
-    SPACE,
-    SamplePassage,
-    full_structure,
-    structure,
-    unit_vector,
-)
+from knowledge_mcp.testing.store_values import SPACE, SamplePassage, full_structure, structure, unit_vector
 
 OTHER = replace(SPACE, model="another")
 

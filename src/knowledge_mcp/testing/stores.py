@@ -19,12 +19,7 @@ from dataclasses import replace
 
 from knowledge_mcp.engine.core.base import counts_of
 from knowledge_mcp.model.collection import WholeDocument
-from knowledge_mcp.model.errors import (
-    InvalidInputError,
-    KnowledgeError,
-    NotFoundError,
-    SpaceMismatchError,
-)
+from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, NotFoundError, SpaceMismatchError
 from knowledge_mcp.ports import Store
 from knowledge_mcp.testing.store_parts import SnapshotContract
 from knowledge_mcp.testing.store_search import expect, make_document, put, text_of

@@ -15,14 +15,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from knowledge_mcp.cli.planning.folder import (
-    FileOutcome,
-    FolderWatch,
-    file_one,
-    look_into,
-    name_below,
-    report_html,
-)
+from knowledge_mcp.cli.planning.folder import FileOutcome, FolderWatch, file_one, look_into, name_below, report_html
 from knowledge_mcp.cli.shared.failures import ExitCode, notify, one_line
 from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import open_console, print_table, render, say, write_file, write_json

@@ -12,13 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from knowledge_mcp.embedders.local.model_config import (
-    BertShape,
-    ModelConfig,
-    ModelManifest,
-    read_config,
-    sha256_of,
-)
+from knowledge_mcp.embedders.local.model_config import BertShape, ModelConfig, ModelManifest, read_config, sha256_of
 from knowledge_mcp.embedders.local.model_sources import HubSource, ModelSource, PinnedFile, WheelSource
 from knowledge_mcp.model.errors import ConfigError
 

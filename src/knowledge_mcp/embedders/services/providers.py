@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from knowledge_mcp.embedders.cache import CachedEmbedder, with_cache
 from knowledge_mcp.embedders.services.embedder import QUERY_SECONDS, RemoteEmbedder
-from knowledge_mcp.embedders.services.service import (
-    DEFAULT_MODEL,
-    MODELS,
-    Service,
-    choose_model,
-    http_client,
-)
+from knowledge_mcp.embedders.services.service import DEFAULT_MODEL, MODELS, Service, choose_model, http_client
 from knowledge_mcp.model.errors import ConfigError
 from knowledge_mcp.support.distribution import Secret
 from knowledge_mcp.support.retry import RetryPolicy, doubling_pauses

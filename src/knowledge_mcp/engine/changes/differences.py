@@ -11,15 +11,9 @@ from knowledge_mcp.engine.changes.inside.columns import ChangedColumns
 from knowledge_mcp.engine.changes.inside.counterparts import CounterpartFinder, as_parts
 from knowledge_mcp.engine.changes.inside.named import changed_definitions, changed_properties, changed_references
 from knowledge_mcp.engine.changes.inside.paired import as_words, edited, lone, obliges, turned
-from knowledge_mcp.engine.changes.inside.standing import (
-    demanded_alone,
-    introduces,
-    turned_clauses,
-)
+from knowledge_mcp.engine.changes.inside.standing import demanded_alone, introduces, turned_clauses
 from knowledge_mcp.engine.changes.kinds import CUT, WEIGHTIEST_FIRST, ChangeType, LinkKind, TextChange
-from knowledge_mcp.engine.changes.marking import (
-    PrintedPlaces,
-)
+from knowledge_mcp.engine.changes.marking import PrintedPlaces
 from knowledge_mcp.engine.changes.sentences import (
     ALL_ALIKE,
     PlacePair,

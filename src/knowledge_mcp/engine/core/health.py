@@ -17,13 +17,7 @@ from typing import Literal, TypeVar
 from knowledge_mcp.engine.core.base import Base, counts_of
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import StoreStatistics
-from knowledge_mcp.model.errors import (
-    ConnectionFailedError,
-    DamagedError,
-    KnowledgeError,
-    SpaceMismatchError,
-    noticing,
-)
+from knowledge_mcp.model.errors import ConnectionFailedError, DamagedError, KnowledgeError, SpaceMismatchError, noticing
 from knowledge_mcp.model.evidence import QuoteAnswer, ReferenceAnswer
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import Check, Equals, HealthReport, LookupAnswer, RequirementAnswer, SearchAnswer, Stats

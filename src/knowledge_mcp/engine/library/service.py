@@ -40,12 +40,7 @@ from knowledge_mcp.engine.search.several import no_collection, search_several
 from knowledge_mcp.engine.tracing.decisions import Decisions
 from knowledge_mcp.model.call import Call, Progress, ignore_progress
 from knowledge_mcp.model.collection import DocumentRecord
-from knowledge_mcp.model.errors import (
-    InvalidInputError,
-    KnowledgeError,
-    NotFoundError,
-    noticing,
-)
+from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError, NotFoundError, noticing
 from knowledge_mcp.model.ingest import IngestOptions
 from knowledge_mcp.model.library import (
     DEFAULT_COLLECTION,

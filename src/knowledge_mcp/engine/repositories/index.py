@@ -38,14 +38,7 @@ from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.chunk import Chunk, text_key
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.errors import CancelledError, KnowledgeError, noticing
-from knowledge_mcp.model.ingest import (
-    IngestEvent,
-    IngestEventKind,
-    IngestOptions,
-    IngestReport,
-    LeftOut,
-    SkippedFile,
-)
+from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind, IngestOptions, IngestReport, LeftOut, SkippedFile
 from knowledge_mcp.model.source import Checkout, SourceItem
 from knowledge_mcp.ports import Source
 from knowledge_mcp.support.events import log_event

@@ -32,17 +32,7 @@ from knowledge_mcp.language.names import names_in_question
 from knowledge_mcp.language.phrases import has_quoted_words, phrases_in
 from knowledge_mcp.model.chunk import Vector
 from knowledge_mcp.model.errors import InvalidInputError, KnowledgeError
-from knowledge_mcp.model.query import (
-    Filter,
-    Hit,
-    In,
-    LegHit,
-    LegResults,
-    NotIn,
-    SearchAnswer,
-    SearchMode,
-    SearchQuery,
-)
+from knowledge_mcp.model.query import Filter, Hit, In, LegHit, LegResults, NotIn, SearchAnswer, SearchMode, SearchQuery
 from knowledge_mcp.ports import Synonyms
 from knowledge_mcp.support.events import log_event
 

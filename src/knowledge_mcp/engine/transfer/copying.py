@@ -11,10 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from knowledge_mcp.engine.core.documents import StoredDocument, stored_document
-from knowledge_mcp.model.collection import (
-    CollectionInfo,
-    DocumentRecord,
-)
+from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, NotFoundError, may_pass
 from knowledge_mcp.ports import Collection, Store
 from knowledge_mcp.support.wording import how_many

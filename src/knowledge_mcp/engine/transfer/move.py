@@ -29,11 +29,7 @@ from knowledge_mcp.engine.transfer.copying import (
 )
 from knowledge_mcp.model.chunk import Chunk, Vector
 from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, DocumentStructure
-from knowledge_mcp.model.errors import (
-    InternalError,
-    InvalidInputError,
-    SpaceMismatchError,
-)
+from knowledge_mcp.model.errors import InternalError, InvalidInputError, SpaceMismatchError
 from knowledge_mcp.model.query import LegHit
 from knowledge_mcp.support.batches import batches
 

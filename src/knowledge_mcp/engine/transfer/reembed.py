@@ -16,14 +16,7 @@ from functools import partial
 
 from knowledge_mcp.engine.core.budget import Budget
 from knowledge_mcp.engine.core.documents import StoredDocument, publish_document, vectors_of
-from knowledge_mcp.engine.transfer.copying import (
-    CollectionPlace,
-    CopyProblem,
-    MoveEvent,
-    MoveEventKind,
-    Transfer,
-    read,
-)
+from knowledge_mcp.engine.transfer.copying import CollectionPlace, CopyProblem, MoveEvent, MoveEventKind, Transfer, read
 from knowledge_mcp.model.chunk import Chunk, Vector, embedding_key
 from knowledge_mcp.model.collection import CollectionInfo, DocumentRecord, EmbeddingSpace
 from knowledge_mcp.model.errors import InternalError, InvalidInputError

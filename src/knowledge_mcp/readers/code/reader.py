@@ -16,14 +16,7 @@ from knowledge_mcp.model.document import Block, BlockKind, Document, HeadingSour
 from knowledge_mcp.model.errors import UnreadableReason
 from knowledge_mcp.model.ingest import Inspection
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers.code.outline import (
-    Outline,
-    from_lines,
-    from_markup,
-    from_parse,
-    language_of,
-    line_starts,
-)
+from knowledge_mcp.readers.code.outline import Outline, from_lines, from_markup, from_parse, language_of, line_starts
 from knowledge_mcp.readers.code.parse import GRAMMARS
 from knowledge_mcp.readers.shared.assembly import short_title
 from knowledge_mcp.readers.shared.isolation import SandboxedReader, inaccessible, is_installed, unreadable

@@ -26,9 +26,7 @@ from knowledge_mcp.model.errors import (
     UnreadableReason,
 )
 from knowledge_mcp.model.ingest import LeftOut, SkippedFile, Visited
-from knowledge_mcp.model.source import (
-    SourceItem,
-)
+from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.sources.files import MOST_EXAMPLES
 from knowledge_mcp.sources.synced.listing import Room, list_in_child
 from knowledge_mcp.sources.web.address import parse_address

@@ -22,11 +22,7 @@ from knowledge_mcp.model.collection import (
     StoreStatistics,
     WholeDocument,
 )
-from knowledge_mcp.model.errors import (
-    KnowledgeError,
-    NotFoundError,
-    sound,
-)
+from knowledge_mcp.model.errors import KnowledgeError, NotFoundError, sound
 from knowledge_mcp.model.ingest import Finding
 from knowledge_mcp.model.query import ChunkKey, Filter, LegResults
 from knowledge_mcp.ports import Analyser
@@ -44,12 +40,7 @@ from knowledge_mcp.stores.postgres.tables import (
 )
 from knowledge_mcp.stores.postgres.writing import IndexedDocument
 from knowledge_mcp.stores.shared.filters import absent_in, check_filter
-from knowledge_mcp.stores.shared.payload import (
-    chunk_from_json,
-    parts_from,
-    record_from_json,
-    space_to_json,
-)
+from knowledge_mcp.stores.shared.payload import chunk_from_json, parts_from, record_from_json, space_to_json
 from knowledge_mcp.stores.shared.rules import (
     check_documents,
     check_index,

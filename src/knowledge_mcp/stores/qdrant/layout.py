@@ -25,13 +25,7 @@ from typing import Any
 from qdrant_client import QdrantClient, models
 
 from knowledge_mcp.model.collection import CollectionInfo, EmbeddingSpace
-from knowledge_mcp.model.errors import (
-    ConfigError,
-    InvalidInputError,
-    KnowledgeError,
-    NotFoundError,
-    QuotaExceededError,
-)
+from knowledge_mcp.model.errors import ConfigError, InvalidInputError, KnowledgeError, NotFoundError, QuotaExceededError
 from knowledge_mcp.stores.qdrant.connection import QdrantConfig, QdrantConnection
 from knowledge_mcp.stores.shared.payload import space_from_json, space_to_json
 from knowledge_mcp.stores.shared.rules import checked_renames, is_newer, now

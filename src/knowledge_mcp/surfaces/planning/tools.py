@@ -12,13 +12,7 @@ from knowledge_mcp.engine.planning.values import PlanningError
 from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.collection import DocumentRecord
-from knowledge_mcp.model.errors import (
-    CancelledError,
-    InternalError,
-    InvalidInputError,
-    KnowledgeError,
-    NotFoundError,
-)
+from knowledge_mcp.model.errors import CancelledError, InternalError, InvalidInputError, KnowledgeError, NotFoundError
 from knowledge_mcp.model.query import Filter, Hit, In, SearchAnswer, SearchMode, SearchQuery
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.support.wording import how_many, list_first

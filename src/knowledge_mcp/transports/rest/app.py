@@ -25,14 +25,7 @@ from knowledge_mcp.model.errors import KnowledgeError
 from knowledge_mcp.ports import SharedLibrary
 from knowledge_mcp.transports.rest.answers import DESCRIPTION, build_openapi
 from knowledge_mcp.transports.rest.bodies import BodyGate
-from knowledge_mcp.transports.rest.errors import (
-    FAILURE,
-    REQUEST_ID,
-    Failure,
-    failure_of,
-    from_http,
-    from_validation,
-)
+from knowledge_mcp.transports.rest.errors import FAILURE, REQUEST_ID, Failure, failure_of, from_http, from_validation
 from knowledge_mcp.transports.rest.executor import RequestExecutor
 from knowledge_mcp.transports.rest.gates import AccessLayer, refuse_key, refuse_name
 from knowledge_mcp.transports.rest.observing import RestMetrics, Tracing, start_tracing

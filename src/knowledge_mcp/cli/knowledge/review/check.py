@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from knowledge_mcp.cli.knowledge.review.files import (
-    AsCsv,
-    AsHtml,
-    AsXlsx,
-    ColumnNames,
-    decisions_about,
-    write_results,
-)
+from knowledge_mcp.cli.knowledge.review.files import AsCsv, AsHtml, AsXlsx, ColumnNames, decisions_about, write_results
 from knowledge_mcp.cli.knowledge.review.items import documents_of, items_of, parse_columns, require_different
 from knowledge_mcp.cli.shared.failures import notify
 from knowledge_mcp.cli.shared.options import with_groups

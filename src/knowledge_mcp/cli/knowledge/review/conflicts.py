@@ -11,12 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from knowledge_mcp.cli.knowledge.review.files import (
-    AsCsv,
-    read_below,
-    read_file,
-    write_results,
-)
+from knowledge_mcp.cli.knowledge.review.files import AsCsv, read_below, read_file, write_results
 from knowledge_mcp.cli.knowledge.review.items import items_of
 from knowledge_mcp.cli.shared.failures import notify
 from knowledge_mcp.cli.shared.options import with_groups
@@ -24,12 +19,7 @@ from knowledge_mcp.cli.shared.output import print_table, write_json
 from knowledge_mcp.cli.shared.progress import WorkBar
 from knowledge_mcp.cli.shared.session import CommandOptions
 from knowledge_mcp.engine.core.editions import current_of
-from knowledge_mcp.engine.tracing.conflicts import (
-    Conflict,
-    Meaning,
-    conflicting_definitions,
-    conflicts,
-)
+from knowledge_mcp.engine.tracing.conflicts import Conflict, Meaning, conflicting_definitions, conflicts
 from knowledge_mcp.engine.tracing.kinds import ConflictKind
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.readings import ReadDocument, demands_in, meanings_in, read_ingested

@@ -18,11 +18,7 @@ from knowledge_mcp.readers.office.odf.numbers import HeadingNumbers, Lists, Open
 from knowledge_mcp.readers.office.odf.package import DRAW, TABLE, TEXT, OdfPackage, opened_package
 from knowledge_mcp.readers.office.odf.remarks import remarks_of
 from knowledge_mcp.readers.office.odf.words import MOST_DEPTH, SHAPES, Embedded, ParagraphWords
-from knowledge_mcp.readers.shared.containers import (
-    Element,
-    core_properties,
-    local_name,
-)
+from knowledge_mcp.readers.shared.containers import Element, core_properties, local_name
 from knowledge_mcp.readers.shared.numbering import whole_number
 from knowledge_mcp.readers.shared.pieces import (
     Piece,

@@ -6,13 +6,7 @@ import re
 from collections.abc import Collection
 
 from knowledge_mcp.language.openings import is_deep, split_clause_number
-from knowledge_mcp.readers.pdf.headings.candidates import (
-    STOP_WITHIN,
-    Body,
-    HeadingCandidate,
-    is_semi_strong,
-    is_strong,
-)
+from knowledge_mcp.readers.pdf.headings.candidates import STOP_WITHIN, Body, HeadingCandidate, is_semi_strong, is_strong
 
 RUN_IN = re.compile(r"(?P<title>[A-Z(].{2,80}?)(?:(?<!\.[^\W\d_])\.\s+|\s[-–—]\s|—)\S")
 _SENTENCE = re.compile(
