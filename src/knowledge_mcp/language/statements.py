@@ -312,7 +312,7 @@ class _Finder:
                     parts[-1] = (parts[-1][0], Span(parts[-1][1].start, span.end))
         for identifier, span in parts:
             is_stated = any(span.contains(each.span) for each in self.statements[known:])
-            if not is_stated and not self._is_exempt(span) and len(span.of(self.text).split()) >= _LEAST_WORDS:
+            if not is_stated and not span.starts_in(self._exempt) and len(span.of(self.text).split()) >= _LEAST_WORDS:
                 self._add(span, Modality.REQUIREMENT, False, block.section, identifier, None)
                 self.statements[-1] = replace(self.statements[-1], weak=True)
         self.statements[known:] = sorted(self.statements[known:], key=lambda each: each.span)
