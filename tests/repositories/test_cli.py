@@ -182,7 +182,7 @@ def test_symbols_that_cannot_be_known_are_reported_at_once_with_the_way_to_have_
 ) -> None:
     def nothing(*_: object, **__: object) -> None: ...
 
-    monkeypatch.setattr("knowledge_mcp.readers.code.reader._is_installed", nothing)
+    monkeypatch.setattr("knowledge_mcp.readers.code.reader.is_installed", nothing)
     service = make_service(world.folder, store=world.store)
 
     def build(*_: object, **__: object) -> object:
