@@ -12,7 +12,7 @@ from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.readers.docx import package
 from knowledge_mcp.readers.docx.reader import DocxReader
-from tests.readers.docx_files import W, content_item, docx_bytes, p, read_docx, run, style, table
+from tests.readers.docx_files import W, content_item, docx_bytes, p, read_docx, relations, run, style, table
 from tests.readers.in_process import HERE
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -187,3 +187,21 @@ def test_a_table_of_few_bytes_is_not_one_of_gigabytes() -> None:
     with pytest.raises(UnreadableDocumentError) as caught:
         read_docx(table(steps, row * 10_000))
     assert caught.value.reason is UnreadableReason.TOO_LARGE
+
+
+def test_a_document_whose_text_is_in_inserted_parts_alone_names_them() -> None:
+    links = relations(("r1", "aFChunk", "chapter.html"), ("r2", "aFChunk", "/word/annex.docx"))
+    chunks = '<w:altChunk r:id="r1"/><w:altChunk r:id="r2"/>'
+    error = refusal(docx_bytes(chunks, parts={**links, "word/chapter.html": "<p>Wind loads.</p>"}))
+    assert error.reason is UnreadableReason.EMPTY
+    assert "Parts in other formats (altChunk) are not read: word/chapter.html, word/annex.docx." in error.message
+    assert "Word" in error.suggestion
+
+
+def test_a_part_inserted_into_a_cell_beside_text_is_reported() -> None:
+    cell = '<w:tbl><w:tr><w:tc><w:altChunk r:id="r1"/><w:p/></w:tc></w:tr></w:tbl>'
+    links = relations(("r1", "aFChunk", "chapter.html"))
+    data = docx_bytes(p("Some text.") + cell, parts={**links, "word/chapter.html": "<p>Wind loads.</p>"})
+    document = DocxReader(sandbox=HERE).read(content_item(data))
+    (warning,) = document.warnings
+    assert warning.startswith("A part in another format (altChunk) is not read: word/chapter.html. Open")

@@ -18,6 +18,7 @@ from knowledge_mcp.readers.docx.remarks import Remarks
 from knowledge_mcp.readers.shared.containers import local_name
 from knowledge_mcp.readers.shared.pieces import BATCH, RecordingBuilder, facts
 from knowledge_mcp.support.sandbox_worker import Refusal
+from knowledge_mcp.support.wording import list_first
 
 if TYPE_CHECKING:
     from knowledge_mcp.readers.shared.containers import Relation
@@ -32,6 +33,9 @@ _NOT_READ = {
     "subDocument": "Sub-documents",
 }
 """Content of a document that is not read, by the type of relation that leads to it."""
+_INSERTED_HINT = "Open the document in Word and save it again: Word writes these parts into its text."
+_MOST_NAMED = 5
+"""Parts to name in a warning: reports insert one for each section, and the first names show where they come from."""
 _LONGEST_AROUND = 1000
 """Characters of headers and footers to keep; they become metadata, not text."""
 
@@ -55,7 +59,7 @@ def docx(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
             builder.warn(sentence)
         properties |= _around(package) | noted
     if not builder.has_text:
-        raise _without_text()
+        raise _without_text(package)
     yield from builder.taken()
     yield facts(title=sensible_title(properties.get("title")) or title, metadata=properties)
 
@@ -69,12 +73,21 @@ def _check(package: Package) -> None:
         # the stream does not stop at the last element: read the rest, so that the checksum is compared
         stream.read()
     if not has_text:
-        raise _without_text()
+        raise _without_text(package)
 
 
-def _without_text() -> Refusal:
+def _without_text(package: Package) -> Refusal:
+    if inserted := _inserted(package):
+        return Refusal("empty", f"It has no text of its own. {inserted}", suggestion=_INSERTED_HINT)
     suggestion = "If its pages are images, save it as PDF and ingest that with OCR."
     return Refusal("empty", "It has no text.", suggestion=suggestion)
+
+
+def _inserted(package: Package) -> str:
+    """Name the parts that Word inserts into the text when it opens the document, empty if there are none."""
+    names = [each.target for each in package.relations.values() if each.kind == "aFChunk"]
+    subject = "A part in another format (altChunk) is" if len(names) == 1 else "Parts in other formats (altChunk) are"
+    return f"{subject} not read: {list_first(names, _MOST_NAMED)}." if names else ""
 
 
 def _walk(package: Package, builder: RecordingBuilder, remarks: Remarks) -> Generator[dict[str, Any], None, str]:
@@ -117,6 +130,8 @@ def _unread(package: Package) -> Iterator[str]:
     for kind, what in _NOT_READ.items():
         if kind in kinds:
             yield f"{what} in the document are not read."
+    if inserted := _inserted(package):
+        yield f"{inserted} {_INSERTED_HINT}"
 
 
 def _around(package: Package) -> dict[str, str]:

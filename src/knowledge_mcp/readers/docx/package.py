@@ -110,7 +110,7 @@ MAX_ITEMS = 400_000
 _ITEMS = [
     f"{{*}}{name}"
     for name in (
-        "p", "tbl", "sdt", "bookmarkStart", "altChunk", "AlternateContent", "customXml", "ins", "moveTo", "sdtContent",
+        "p", "tbl", "sdt", "bookmarkStart", "AlternateContent", "customXml", "ins", "moveTo", "sdtContent",
         "smartTag", "sectPr",
     )
 ]  # fmt: skip

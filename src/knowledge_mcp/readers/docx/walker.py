@@ -99,8 +99,6 @@ class DocxWalker:
             self._table(element, depth)
         elif name == "bookmarkStart":
             self._bookmarks.waiting.append(attribute(element, "name") or "")
-        elif name == "altChunk":
-            self._builder.warn("A part embedded in another format (altChunk) was not read.")
         elif name == "sdt":
             gallery = value(element, "sdtPr", "docPartObj", "docPartGallery") or ""
             if gallery.startswith("Table of"):

@@ -23,7 +23,7 @@ class OfficeReader(ConvertingReader):
     Of `ConvertingReader`'s arguments, `markdown` reads what MarkItDown makes of presentations.
     """
 
-    label = "office-22"
+    label = "office-23"
     jobs: ClassVar[Mapping[str, str]] = {
         _EML: f"{_ROOM}.mail:eml",
         _EPUB: f"{_ROOM}.books:epub",

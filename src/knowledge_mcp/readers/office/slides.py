@@ -23,6 +23,10 @@ ITEM = "\ufdd0"
 """Written before the words of a list item: once for each level, then a number if there is one, then once more."""
 
 
+_NOT_BESIDE = {"BODY", "SLIDE_IMAGE", "HEADER", "FOOTER", "DATE", "SLIDE_NUMBER"}
+"""Placeholders of a notes page: its text, and what is printed around it."""
+
+
 class SlideConverter(PptxConverter):
     """Convert presentations; cells of tables are escaped, so that each stays one cell, and list items are marked."""
 
@@ -34,12 +38,36 @@ class SlideConverter(PptxConverter):
             for shape in _texts(slide.shapes):
                 if title is None or shape.shape_id != title.shape_id:
                     marked = _mark_items(shape.text_frame.paragraphs) or marked
+            if slide.has_notes_slide:
+                marked = self._complete_notes(slide.notes_slide) or marked
         file_stream.seek(0)
         if marked:
             file_stream = io.BytesIO()
             presentation.save(file_stream)
             file_stream.seek(0)
         return super().convert(file_stream, stream_info, **kwargs)
+
+    def _complete_notes(self, page: Any) -> bool:
+        """Write what is beside the text of a slide's notes page below that text; return whether there is anything."""
+        notes = page.notes_placeholder
+        lines: list[str] = []
+        for shape in _leaves(page.shapes):
+            if shape.is_placeholder and shape.placeholder_format.type.name in _NOT_BESIDE:
+                continue
+            if getattr(shape, "has_table", False):
+                lines += ["", *self._convert_table_to_markdown(shape.table).strip().split("\n")]
+            elif getattr(shape, "has_chart", False):
+                lines += self._convert_chart_to_markdown(shape.chart).split("\n")
+            elif shape.has_text_frame and shape.text_frame.text.strip():
+                lines += ["", *shape.text_frame.text.split("\n")]
+        if lines and notes is None:
+            add = page.shapes._spTree.add_placeholder  # noqa: SLF001 - python-pptx adds none to a page without one
+            body = importlib.import_module("pptx.enum.shapes").PP_PLACEHOLDER.BODY
+            add(1 + max(each.shape_id for each in page.shapes), "", body, "horz", "full", 1)
+            notes = page.notes_placeholder
+        for line in lines:
+            notes.text_frame.add_paragraph().text = line
+        return bool(lines)
 
     def _convert_table_to_markdown(self, table: Any, **kwargs: Any) -> str:
         cells = TableCells()
@@ -60,13 +88,17 @@ class SlideConverter(PptxConverter):
         return "\n\n" + "\n\n".join(written) + "\n\n"
 
 
-def _texts(shapes: Iterable[Any]) -> Iterator[Any]:
-    """Yield the shapes with text, including those in groups."""
+def _leaves(shapes: Iterable[Any]) -> Iterator[Any]:
+    """Yield the shapes that are no groups, including those in groups."""
     for shape in shapes:
         if hasattr(shape, "shapes"):
-            yield from _texts(shape.shapes)
-        elif shape.has_text_frame:
+            yield from _leaves(shape.shapes)
+        else:
             yield shape
+
+
+def _texts(shapes: Iterable[Any]) -> Iterator[Any]:
+    return (shape for shape in _leaves(shapes) if shape.has_text_frame)
 
 
 def _mark_items(paragraphs: Iterable[Any]) -> bool:
