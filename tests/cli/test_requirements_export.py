@@ -150,3 +150,17 @@ def test_reqif_is_the_same_file_twice_and_holds_no_character_that_xml_forbids(
     first = ask("export", "--format", "reqif")
     assert _tree(first).tag == f"{_REQIF}REQ-IF"
     assert ask("export", "--format", "reqif").out == first.out
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_a_terminal_gets_no_control_characters_of_a_file_name(
+    ask: Command, fake: FakeKnowledge, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    name = "a\x1b]0;owned\x07\x9b2Jb"
+    fake.add(FakeDocument("odd", name, (FakePassage("1", "Odd", "The clerk shall add."),)))
+    piped = ask("export", "--format", form)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    shown = ask("export", "--format", form)
+    assert shown.code == piped.code == 0
+    assert "owned" in shown.out
+    assert not set("\x1b\x07\x9b\r") & set(shown.out)

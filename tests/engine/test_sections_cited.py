@@ -1,4 +1,4 @@
-"""How a passage's section is named: with its own number, or behind the numbered section around it."""
+"""How a passage is named: its section with its own number or behind the numbered one around it, and its file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from knowledge_mcp.engine.core.citing import section_of
+from knowledge_mcp.engine.core.citing import cite, section_of
 from knowledge_mcp.testing.store_values import full_chunk
 
 
@@ -26,3 +26,17 @@ def test_a_section_without_a_number_is_named_behind_the_numbered_one(
 ) -> None:
     chunk = replace(full_chunk("d").chunk, section_hierarchy=hierarchy, section_title=title, clause_number=number)
     assert section_of(chunk) == named
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("/docs/wind\\xffloads.md", "wind\\xffloads.md"),  # a name that is not UTF-8
+        ("/docs/wind\\loads 50%25.md", "wind\\loads 50%25.md"),
+        ("C:\\docs\\loads.md", "loads.md"),
+        ("\\\\server\\docs\\loads.md", "loads.md"),
+        ("https://example.org/docs/wind%5Cloads.md", "example.org/wind\\loads.md"),
+    ],
+)
+def test_a_file_is_cited_by_its_whole_name(source: str, name: str) -> None:
+    assert cite(replace(full_chunk("d").chunk, source_path=source), None).endswith(f" [{name}]")

@@ -138,9 +138,14 @@ class DocumentRecord:
 
 
 def file_name_of(source: str) -> str:
-    """Return the file name in a source, empty if it has none."""
-    path = urlsplit(source).path if "://" in source else source
-    return unquote(path).replace("\\", "/").rpartition("/")[2]
+    r"""Return the file name in a source, empty if it has none.
+
+    Below "/" and in URLs, a backslash belongs to the name: it begins an escape such as `\xff`, or was in the name.
+    """
+    if "://" in source:
+        return unquote(urlsplit(source).path).rpartition("/")[2]
+    path = source if source.startswith("/") else source.replace("\\", "/")
+    return path.rpartition("/")[2]
 
 
 StoreName = Literal["sqlite", "postgres", "qdrant", "chromadb"]

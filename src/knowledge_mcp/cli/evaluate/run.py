@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from knowledge_mcp.cli.shared.failures import notify
-from knowledge_mcp.cli.shared.output import print_table, say, write_file, write_json
+from knowledge_mcp.cli.shared.output import print_table, say, write_file, write_json, write_json_text
 from knowledge_mcp.cli.shared.progress import WorkBar
 from knowledge_mcp.cli.shared.session import CommandOptions, TextOptions
 from knowledge_mcp.model.errors import InvalidInputError
@@ -288,8 +287,7 @@ def draft_from(choices: DraftChoices, options: TextOptions) -> None:
         )
     content = evals.drafts_as_jsonl(drafts)
     if choices.to is None:
-        sys.stdout.write(content)
-        sys.stdout.flush()
+        write_json_text(content)
         return
     _save(choices.to, content)
     kinds = [draft.kind for draft in drafts]
@@ -430,8 +428,7 @@ def _write(
             build = run.commit or run.version
             _save(choices.pin / f"{name}-{build}.json", evals.run_as_json(one, compact=True))
     if as_json:
-        sys.stdout.write(evals.run_as_json(run))
-        sys.stdout.flush()
+        write_json_text(evals.run_as_json(run))
         return
     print_results(run)
     if comparisons:

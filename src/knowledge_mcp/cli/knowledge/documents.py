@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from knowledge_mcp.cli.shared.options import with_groups
-from knowledge_mcp.cli.shared.output import open_console, print_facts, print_table, render, say, write_json
+from knowledge_mcp.cli.shared.output import (
+    open_console,
+    print_facts,
+    print_table,
+    render,
+    say,
+    write_content,
+    write_json,
+)
 from knowledge_mcp.cli.shared.session import CommandOptions, DocumentId, Yes, command_group, confirm_removal
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.support.wording import how_many
@@ -79,8 +86,7 @@ def show(
     with options.open_knowledge() as knowledge:
         record = knowledge.document(document_id)
         if text and not options.as_json:
-            sys.stdout.write(knowledge.document_text(record.id))
-            sys.stdout.write("\n")
+            write_content(knowledge.document_text(record.id) + "\n")
             return
         chunks = knowledge.document_chunks(record.id)
         if options.as_json:

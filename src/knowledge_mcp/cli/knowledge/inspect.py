@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,7 +16,15 @@ import typer
 from knowledge_mcp import registry
 from knowledge_mcp.cli.shared.failures import ExitCode, ask_password, can_ask, notify, sanitize
 from knowledge_mcp.cli.shared.options import with_groups
-from knowledge_mcp.cli.shared.output import open_console, print_facts, print_table, render, say, write_json
+from knowledge_mcp.cli.shared.output import (
+    open_console,
+    print_facts,
+    print_table,
+    render,
+    say,
+    write_content,
+    write_json,
+)
 from knowledge_mcp.cli.shared.session import StoreOptions, report_failure
 from knowledge_mcp.engine.core.confinement import look_at
 from knowledge_mcp.engine.ingest.facts import structure_of
@@ -74,7 +81,7 @@ def inspect(
         if options.as_json:
             write_json(inspected.as_values())
         elif text:
-            sys.stdout.write(f"{inspected.document.text}\n")
+            write_content(f"{inspected.document.text}\n")
         else:
             _print(inspected)
         if inspected.lost:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
-import sys
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,9 +17,9 @@ import typer
 
 from knowledge_mcp import __version__
 from knowledge_mcp.cli.knowledge import asking
-from knowledge_mcp.cli.shared.failures import notify
+from knowledge_mcp.cli.shared.failures import escape_in_json, notify
 from knowledge_mcp.cli.shared.options import with_groups
-from knowledge_mcp.cli.shared.output import write_file
+from knowledge_mcp.cli.shared.output import write_content, write_file
 from knowledge_mcp.cli.shared.session import CommandOptions, GroupWithDefault, TextOptions, command_group
 from knowledge_mcp.engine.search.requirements import RequirementRecord, requirement_records
 from knowledge_mcp.language.requirements.kinds import requirement_kind
@@ -105,8 +104,7 @@ def export(
         items, content = _export_declared(knowledge, found, declared) if is_whole else (0, b"")
         content = content or _export(format, found, kinds=kinds)
         if output is None:
-            sys.stdout.buffer.write(content)
-            sys.stdout.buffer.flush()
+            write_content(content)
             return
         write_file(output, content)
         count = sum(len(requirements) for _, requirements in found)
@@ -165,7 +163,7 @@ def _export(format: Format, found: _Found, *, kinds: bool) -> bytes:
     if format is Format.CSV:
         return _csv(rows, (*_COLUMNS, "kind") if kinds else _COLUMNS)
     content = {"requirements": rows, "total": len(rows), "documents": [record.id for record, _ in found]}
-    return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
+    return (escape_in_json(json.dumps(content, indent=2, ensure_ascii=False)) + "\n").encode()
 
 
 def _plain(each: RequirementRecord) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
@@ -18,7 +17,15 @@ import typer
 from knowledge_mcp.cli.planning.folder import FileOutcome, FolderWatch, file_one, look_into, name_below, report_html
 from knowledge_mcp.cli.shared.failures import ExitCode, notify, one_line
 from knowledge_mcp.cli.shared.options import with_groups
-from knowledge_mcp.cli.shared.output import open_console, print_table, render, say, write_file, write_json
+from knowledge_mcp.cli.shared.output import (
+    open_console,
+    print_table,
+    render,
+    say,
+    write_content,
+    write_file,
+    write_json,
+)
 from knowledge_mcp.cli.shared.progress import WorkBar
 from knowledge_mcp.cli.shared.session import StoreOptions, Yes, command_group, confirm_removal, load
 from knowledge_mcp.engine.planning.service import EXTENSIONS
@@ -445,7 +452,7 @@ def text(options: StoreOptions, document_id: DocumentId) -> None:
         from knowledge_mcp.surfaces.planning.tools import get_document_text
 
         answer = get_document_text(service, load(DocumentTextRequest, document_id=document_id))
-        options.show(answer, lambda found: sys.stdout.write(f"{found.text}\n"))
+        options.show(answer, lambda found: write_content(f"{found.text}\n"))
 
 
 @app.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import json
 import re
 import sys
 import threading
@@ -89,6 +90,11 @@ def notify(text: str) -> None:
 def sanitize(text: str) -> str:
     """Replace control characters: file names and documents must not control the terminal that shows them."""
     return _CONTROL.sub("\ufffd", text)
+
+
+def escape_in_json(text: str) -> str:
+    """Escape the control characters that JSON allows in a string, so that its value stays the same."""
+    return _CONTROL.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
 def one_line(text: str) -> str:

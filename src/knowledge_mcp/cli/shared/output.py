@@ -10,7 +10,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from knowledge_mcp.cli.shared.failures import sanitize
+from knowledge_mcp.cli.shared.failures import escape_in_json, sanitize
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.support.files import write_atomically
 
@@ -22,7 +22,31 @@ if TYPE_CHECKING:
 def write_json(content: Any) -> None:
     """Write one JSON value to stdout, escaped if its encoding is not a Unicode one."""
     has_all = (sys.stdout.encoding or "").lower().startswith("utf")
-    sys.stdout.write(json.dumps(content, indent=2, ensure_ascii=not has_all) + "\n")
+    write_json_text(json.dumps(content, indent=2, ensure_ascii=not has_all) + "\n")
+
+
+def write_json_text(text: str) -> None:
+    """Write prepared JSON to stdout; control characters that JSON leaves as they are become escapes of the same value.
+
+    A file name may have them, and must not control the terminal.
+    """
+    _write(escape_in_json(text))
+
+
+def write_content(content: str | bytes) -> None:
+    """Write a file's content or a document's text to stdout; a terminal gets it without control characters."""
+    if not sys.stdout.isatty():
+        _write(content)
+    else:
+        text = content if isinstance(content, str) else content.decode("utf-8", "replace")
+        _write(sanitize(text.replace("\r\n", "\n")))
+
+
+def _write(content: str | bytes) -> None:
+    if isinstance(content, bytes):
+        sys.stdout.buffer.write(content)
+    else:
+        sys.stdout.write(content)
     sys.stdout.flush()
 
 
