@@ -62,7 +62,7 @@ def test_held_back_documents_leave_their_questions_without_an_answer(tmp_path: P
 
 @pytest.mark.parametrize(
     ("line", "said"),
-    [("q1 a", "line 2"), ("q1 a much", "line 2")],
+    [("q1 a", "line 2"), ("q1 a much", "line 2"), ("q1 a nan", "line 2"), ("q1 a 1e999", "line 2")],
 )
 def test_a_judgement_of_another_form_is_reported_with_its_line(tmp_path: Path, line: str, said: str) -> None:
     folder = beir(tmp_path / "water", DOCUMENTS, QUERIES, [line])

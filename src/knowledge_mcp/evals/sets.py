@@ -7,6 +7,7 @@ import difflib
 import hashlib
 import io
 import json
+import math
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -163,8 +164,9 @@ def refuse(path: Path, problems: list[str]) -> None:
     if len(problems) > len(listed):
         listed.append(f"… and {len(problems) - len(listed)} more")
     count = "One thing is" if len(problems) == 1 else f"{len(problems)} things are"
+    found = f"{'; '.join(listed[:3])}{' …' if len(listed) > 3 else ''}"
     raise InvalidInputError(
-        f"{count} wrong in {path}: {'; '.join(listed[:3])}{' …' if len(listed) > 3 else ''}.",
+        f"{count} wrong in {path}: {found}{'' if found.endswith('?') else '.'}",
         details="\n".join(listed),
         suggestion="Correct the lines named, then run again.",
     )
@@ -266,10 +268,9 @@ def _judgement_file(folder: Path, split: str | None) -> Path:
 
 def _is_number(cell: str) -> bool:
     try:
-        float(cell)
+        return math.isfinite(float(cell))
     except ValueError:
         return False
-    return True
 
 
 def _choose_removed(queries: list[str], judged: Mapping[str, Mapping[str, int]], share: float) -> set[str]:
