@@ -104,8 +104,9 @@ def _methods(module: Module) -> tuple[dict[str, set[str]], set[str]]:
     """Tell with which methods each name is used, and which ones are used with anything else."""
     used: dict[str, set[str]] = {}
     others: set[str] = set()
+    of_text = {id(each.func) for each in nodes(module.tree) if isinstance(each, ast.Call) and _splits_text(each)}
     for node in nodes(module.tree):
-        if isinstance(node, ast.Attribute) and node.attr in METHODS:
+        if isinstance(node, ast.Attribute) and node.attr in METHODS and id(node) not in of_text:
             base = node.value
             if isinstance(base, ast.Name) and base.id != "re":
                 used.setdefault(base.id, set()).add(METHODS[node.attr])
@@ -114,6 +115,15 @@ def _methods(module: Module) -> tuple[dict[str, set[str]], set[str]]:
             elif not isinstance(base, ast.Name) and node.attr not in {"split"}:
                 others.add(METHODS[node.attr])
     return used, others
+
+
+def _splits_text(node: ast.Call) -> bool:
+    """Tell whether a call splits a text at a constant, `number.split(".")`, and is no pattern's."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="split"), args=[ast.Constant(), *_]):
+            return True
+        case _:
+            return False
 
 
 def _held(values: Mapping[str, Any], seen: set[int]) -> Iterator[tuple[str, re.Pattern[str]]]:

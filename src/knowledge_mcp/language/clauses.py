@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from knowledge_mcp.language.multilingual.sections import FRONT_TITLES, role_elsewhere, without_blanks
-from knowledge_mcp.language.openings import ANNEX_WORDS, FORCE_IN_BRACKETS, obliges
+from knowledge_mcp.language.openings import ANNEX_WORDS, FORCE_IN_BRACKETS, NumberedTitle, level_of_numbered, obliges
 from knowledge_mcp.model.document import BlockKind, Document, Section, Span
 from knowledge_mcp.support.checkpoints import check_each
 
@@ -311,3 +312,66 @@ def recitals(document: Document) -> list[Span]:
             found.append(Span(start, block.span.start))
             start = None
     return found
+
+
+class SectionLevels:
+    """The levels of a Markdown file's headings: programs that convert print give wrong ones, and numbers are right.
+
+    Ask for each heading in turn with `of`, and `open` it with the level that it gets.
+    """
+
+    def __init__(self) -> None:
+        self._open: list[_Opened] = []
+
+    def of(self, title: NumberedTitle, marks: int, following: str | None = None) -> int:
+        """Return the level of the next heading.
+
+        Args:
+            title: its clause number and the word before that.
+            marks: the number of "#" marks before it.
+            following: the number of the next heading that has one.
+
+        Returns:
+            The level of `level_of_numbered`, or of the section that its number follows, which does not contain it. A
+            heading without a number does not end a section that goes on with the next number: it is inside it.
+        """
+        numbered = [each for each in reversed(self._open) if each.number]
+        number = title.number
+        if number is None:
+            around = next((each.level for each in numbered if (following or "").startswith(f"{each.number}.")), 0)
+            return marks if marks > around or self._waits_for_title(marks) else numbered[0].level + 1
+        ended = [each for each in numbered if each.keyword == title.keyword and _ends(each.number, number)]
+        if "." not in number:  # 2 may be an item below a heading 1
+            ended = [each for each in ended if "." not in each.number][:1]
+        level = level_of_numbered(number, marks, ((each.number or None, each.level) for each in reversed(self._open)))
+        return min([level, *(each.level for each in ended)])
+
+    def open(self, title: NumberedTitle, level: int) -> None:
+        """Begin a section; those of its level and deeper end."""
+        if title.number is None and self._waits_for_title(level):
+            return
+        while self._open and self._open[-1].level >= level:
+            self._open.pop()
+        is_untitled = bool(title.keyword) and title.title.lower().startswith(title.keyword)
+        self._open.append(_Opened(title.number or "", title.keyword, level, is_untitled))
+
+    def _waits_for_title(self, level: int) -> bool:
+        """Return whether a heading of this level is the title of the section before: "Loads" below "Chapter 1"."""
+        return bool(self._open) and self._open[-1].is_untitled and self._open[-1].level == level
+
+
+class _Opened(NamedTuple):
+    number: str
+    keyword: str
+    level: int
+    is_untitled: bool
+
+
+def _ends(number: str, following: str) -> bool:
+    """Return whether a section ends where another number begins: "2" before "3", "4.2" and all below before "4.4.1"."""
+    parts, others = number.split("."), following.split(".")
+    at = next((k for k, (one, other) in enumerate(zip(parts, others, strict=False)) if one != other), -1)
+    if at < 0 or not (parts[at].isdecimal() and others[at].isdecimal()) or parts[at].startswith("0"):
+        return False
+    step = int(others[at]) - int(parts[at])
+    return step == 1 or (step > 0 and len(others) > 1)

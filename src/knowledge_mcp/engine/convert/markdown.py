@@ -12,9 +12,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from knowledge_mcp.language.openings import MOST_MARKS, level_of_numbered
+from knowledge_mcp.language.clauses import SectionLevels
+from knowledge_mcp.language.openings import MOST_MARKS, NumberedTitle, split_clause_number
 from knowledge_mcp.language.sentences import BAR
-from knowledge_mcp.model.document import Block, BlockKind, Document, Section
+from knowledge_mcp.model.document import Block, BlockKind, Document, Section, Span
 from knowledge_mcp.support.checkpoints import check_each
 
 PAGE_BREAK = "\x01"
@@ -153,10 +154,14 @@ def as_markdown(document: Document, *, pages: tuple[int, int] | None = None) -> 
     Returns:
         Markdown that ends with a line feed; empty if nothing is on these pages.
     """
-    writer = _Writer(document, pages)
-    for block in check_each(_in_order_of_pages(document.blocks)):
-        if pages is None or any(pages[0] <= page <= pages[1] for page in block.pages):
-            writer.block(block)
+    blocks = [
+        block
+        for block in _in_order_of_pages(document.blocks)
+        if pages is None or any(pages[0] <= page <= pages[1] for page in block.pages)
+    ]
+    writer = _Writer(document, pages, blocks)
+    for block in check_each(blocks):
+        writer.block(block)
     return writer.text()
 
 
@@ -187,7 +192,7 @@ class _Item:
 class _Writer:
     """Write blocks one after another."""
 
-    def __init__(self, document: Document, pages: tuple[int, int] | None) -> None:
+    def __init__(self, document: Document, pages: tuple[int, int] | None, blocks: Sequence[Block]) -> None:
         self._document = document
         self._runs = {page.number: page.own_runs for page in document.pages}
         numbers = self._runs.keys() | {page for block in document.blocks for page in block.pages}
@@ -197,7 +202,13 @@ class _Writer:
         self._parts: list[str] = []
         self._tight = False
         self._items: list[_Item] = []
-        self._open: list[Section] = []
+        self._levels = SectionLevels()
+        self._following: dict[Span, str | None] = {}
+        """The next number of a heading after each heading."""
+        number: str | None = None
+        for section in reversed([each for each in map(self._opens, blocks) if each is not None]):
+            self._following[section.heading] = number
+            number = section.number or number
 
     def text(self) -> str:
         """Return all that was written, followed by the remaining empty pages."""
@@ -214,8 +225,7 @@ class _Writer:
         words = block.span.of(self._document.text)
         if block.kind is not BlockKind.LIST_ITEM:
             self._items.clear()
-        section = None if block.section is None else self._document.sections[block.section]
-        if block.kind is BlockKind.HEADING and section is not None and section.heading == block.span:
+        if (section := self._opens(block)) is not None:
             self._heading(section, words)
         elif block.kind is BlockKind.CODE:
             self._whole(block, words, fence)
@@ -232,6 +242,12 @@ class _Writer:
             self._put(self._prose(block, words, 0))
         for marker in self._markers(block.pages[-1] if block.pages else 0):
             self._put([marker])
+
+    def _opens(self, block: Block) -> Section | None:
+        """Return the section whose heading a block is."""
+        section = None if block.section is None else self._document.sections[block.section]
+        is_heading = block.kind is BlockKind.HEADING and section is not None and section.heading == block.span
+        return section if is_heading else None
 
     # ---- pages
 
@@ -289,13 +305,13 @@ class _Writer:
 
     def _heading(self, section: Section, words: str) -> None:
         attributes: dict[str, str] = {}
-        if section.level != _expected_level(section, self._open):
+        keyword = split_clause_number(" ".join(words.split())).keyword if section.number else ""
+        title = NumberedTitle(section.number, section.title, keyword=keyword)
+        if section.level != self._levels.of(title, min(section.level, MOST_MARKS), self._following[section.heading]):
             attributes["level"] = str(section.level)
         if _misleads(section, " ".join(words.split())):
             attributes["number"] = section.number or ""
-        while self._open and self._open[-1].level >= section.level:
-            self._open.pop()
-        self._open.append(section)
+        self._levels.open(title, section.level)
         self._put([heading_line(words, section.level, attributes)])
 
     def _list_item(self, block: Block, words: str) -> None:
@@ -362,12 +378,6 @@ def _gap(words: str, offset: int) -> tuple[int, int] | None:
 def _indent(head: str, width: int, lines: Sequence[str]) -> list[str]:
     """Prefix the first line, and indent the others by the width of the prefix."""
     return [f"{head}{line}" if number == 0 else f"{' ' * width}{line}" for number, line in enumerate(lines)]
-
-
-def _expected_level(section: Section, above: Sequence[Section]) -> int:
-    """Return the level that the reader would assign to a heading with the maximum number of marks."""
-    before = ((other.number, other.level) for other in reversed(above))
-    return level_of_numbered(section.number, min(section.level, MOST_MARKS), before)
 
 
 def _misleads(section: Section, line: str) -> bool:

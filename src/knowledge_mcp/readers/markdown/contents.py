@@ -12,29 +12,41 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 _LISTS = frozenset({"bullet_list_open", "ordered_list_open"})
+_BLOCKS = _LISTS | {"table_open"}
+_BREAKS = frozenset({"softbreak", "hardbreak"})
 _FEWEST = 4
 """Fewest headings that a list of contents names."""
 _LISTED = 0.6
 """Share of the headings that it names, as in web pages; below a title that says what it is, any share will do."""
 _LINKED = 0.75
 """Share of its letters that are in links to places of the document."""
+_PRINTED = 0.75
+"""Share of its rows that are titles: the others are cut or joined."""
+_FIGURES = "0123456789"
 
 
 def without_contents(tokens: Sequence[Token]) -> list[Token]:
-    """Return the tokens of a document without the lists whose items are links to most of its headings."""
-    titles = [_words(tokens[at + 1]) for at, token in enumerate(tokens) if token.type == "heading_open"]
+    """Return the tokens of a document without its lists of contents.
+
+    These are lists whose items are links to most of its headings; and tables, lists and paragraphs that print its
+    headings with the numbers of their pages, as programs that convert print write them.
+    """
+    titles = [plain_words(tokens[at + 1]) for at, token in enumerate(tokens) if token.type == "heading_open"]
     known = {letters_of(title) for title in titles}
+    printed = {_name(title) for title in titles} - {""}
     kept: list[Token] = []
     above, at = "", 0
     while at < len(tokens):
         token = tokens[at]
         end = at + 1
+        named = speaks_of_document(above)
         if token.type == "heading_open":
-            above = _words(tokens[at + 1])
-        elif token.type in _LISTS and token.level == 0:
-            end = next(k for k in range(at, len(tokens)) if tokens[k].level == 0 and tokens[k].nesting < 0) + 1
-            named = speaks_of_document(above)
-            if _repeats(tokens[at:end], known, _FEWEST if named else max(_FEWEST, _LISTED * len(titles))):
+            above = plain_words(tokens[at + 1])
+        elif token.level == 0 and (token.type in _BLOCKS or (named and token.type == "paragraph_open")):
+            end = _end(tokens, at)
+            least = _FEWEST if named else max(_FEWEST, _LISTED * len(titles))
+            is_linked = token.type in _LISTS and _repeats(tokens[at:end], known, least)
+            if is_linked or _prints(tokens[at:end], printed, titled=named):
                 at = end
                 continue
         kept += tokens[at:end]
@@ -42,11 +54,55 @@ def without_contents(tokens: Sequence[Token]) -> list[Token]:
     return kept
 
 
+def _end(tokens: Sequence[Token], at: int) -> int:
+    """Return the end of a block, or of a run of paragraphs."""
+    kind = tokens[at].type
+    end = at
+    while end < len(tokens) and tokens[end].type == kind:
+        end = next(k for k in range(end, len(tokens)) if tokens[k].level == 0 and tokens[k].nesting < 0) + 1
+        if kind != "paragraph_open":
+            break
+    return end
+
+
+def _prints(tokens: Sequence[Token], titles: set[str], *, titled: bool = False) -> bool:
+    """Return whether rows and lines are titles of the document, most of them with a page's number behind.
+
+    Below a title that says what they are, numbers alone may be left of the rest.
+    """
+    rows = [row for row in _rows(tokens) if row.strip()]
+    named = [row for row in rows if _name(row) in titles]
+    paged = [row for row in named if row.rstrip()[-1] in _FIGURES]
+    bare = [row for row in rows if not _name(row)] if titled else []
+    is_sure = len(named) >= _FEWEST and (titled or 2 * len(paged) > len(named))
+    return (is_sure or len(bare) == len(rows) >= _FEWEST) and len(named) + len(bare) >= _PRINTED * len(rows)
+
+
+def _rows(tokens: Sequence[Token]) -> Iterator[str]:
+    """Yield the words of each row of tables, and each line of other text."""
+    row: list[str] | None = None
+    for token in tokens:
+        if token.type == "tr_open":
+            row = []
+        elif token.type == "tr_close":
+            yield " ".join(row or ())
+            row = None
+        elif token.type == "inline" and row is not None:
+            row.append(plain_words(token))
+        elif token.type == "inline":
+            yield from plain_words(token).split("\n")
+
+
+def _name(words: str) -> str:
+    """Return the letters of a title without its number and the number of its page; empty if it has no letters."""
+    return letters_of(words).strip(_FIGURES)
+
+
 def _repeats(tokens: Sequence[Token], known: set[str], least: float) -> bool:
     """Return whether a list is made of links with the words of at least so many headings."""
     linked = [words for token in tokens if token.type == "inline" for words in _linked(token)]
     named = {letters_of(words) for words in linked} & known
-    whole = sum(len(letters_of(_words(token))) for token in tokens if token.type == "inline")
+    whole = sum(len(letters_of(plain_words(token))) for token in tokens if token.type == "inline")
     return len(named) >= least and sum(len(letters_of(words)) for words in linked) >= _LINKED * whole
 
 
@@ -63,5 +119,7 @@ def _linked(inline: Token) -> Iterator[str]:
             words.append(child.content)
 
 
-def _words(inline: Token) -> str:
-    return "".join(child.content for child in inline.children or ())
+def plain_words(inline: Token) -> str:
+    """Return the text of a heading, a cell or a paragraph without its markup; breaks are line ends."""
+    children = inline.children or ()
+    return "".join("\n" if each.type in _BREAKS else each.content for each in children if each.type != "html_inline")

@@ -174,6 +174,9 @@ def _lay(builder: RecordingBuilder, body: str, first_line: int, *, mdx: bool) ->
         raise too_much() from error
     for sentence in marks.warnings:
         builder.warn(sentence)
+    if (count := source.count("<!-- formula-not-decoded -->")) > 0:
+        subject = how_many(count, "formula is", "formulas are")
+        builder.warn(f"{subject} missing: the program that wrote this file did not read them. Look at its original.")
     if any(token.level >= _MAX_NESTING - 1 for token in tokens):
         raise _too_deep()
     beyond = _cells_beyond(tokens, source.split("\n"))

@@ -3,6 +3,10 @@
 `<!-- page 3 -->`, or `<!-- Slide number: 3 -->`, alone on its line, begins page 3. Between two lines of a paragraph or
 two rows of a table it marks a page break, and the paragraph or table continues; anywhere else it acts as a blank line.
 In code it is code.
+
+The marks of programs that convert print are taken too: `{2}` and 48 hyphens before the third page (Marker), `--- end of
+page=2 ---` behind it (PyMuPDF4LLM), `<!-- PageBreak -->` between pages, of which the first may have any number, beside
+`<!-- PageNumber="iv" -->` and the like, and `<!-- InputPageNumber: 3 -->` (Azure).
 """
 
 from __future__ import annotations
@@ -21,7 +25,13 @@ if TYPE_CHECKING:
 BREAK = "\x01"
 """Marks a page break in a paragraph until its text, which has no control characters, is taken over."""
 
-_MARKER = re.compile(r"[ \t]*<!--[ \t]*(?:page|slide[ \t]+number:)[ \t]*([1-9]\d{0,5})[ \t]*-->[ \t]*", re.IGNORECASE)
+_MARKER = re.compile(
+    r"[ \t]*<!--[ \t]*(?:page|(?:slide[ \t]+number|inputpagenumber):)[ \t]*([1-9]\d{0,5})[ \t]*-->[ \t]*", re.IGNORECASE
+)
+_BEGIN = re.compile(r"\{(\d{1,6})\}-{48}")
+_END = re.compile(r"--- end of page(\.page_number)?=(\d{1,6}) ---")
+_BETWEEN = "<!-- PageBreak -->"
+_AROUND = re.compile(r"<!-- Page(?:Number|Header|Footer)=\"[^\"\n]*+\" -->")
 _RAW_HTML = re.compile(r"[ \t]*<(?:pre|script|style|textarea)\b", re.IGNORECASE)
 _DELIMITERS = re.compile(r"(?=[ \t:|]*-)[ \t:|-]*+")
 
@@ -74,19 +84,48 @@ def without_markers(text: str, parse: Callable[[str], Sequence[Token]]) -> tuple
     Returns:
         The text to be parsed, unchanged if there are no markers; and the pages.
     """
-    if "<!--" not in text:
-        return text, PageLines()
     lines = text.split("\n")
     found = {k: int(m.group(1)) for k, line in enumerate(lines) if (m := _MARKER.fullmatch(line))}
+    first, originals = 0, dict[int, str]()
     if not found:
+        first, found = _converted(lines, text)
+        originals = {line: lines[line] for line in found}
+        for line in found:
+            lines[line] = _MARK.format(found[line])
+    if not (found or first):
         return text, PageLines()
-    tokens = parse(text)
+    tokens = parse("\n".join(lines))
     literal, html = _regions(tokens, lines)
+    for line in literal & originals.keys():
+        lines[line] = originals[line]
     found = {line: number for line, number in found.items() if line not in literal}
-    marks = PageLines()
+    marks = PageLines([first], [-1]) if first else PageLines()
     followed = _follow(found, marks)
     _rewrite(lines, found, followed, _continued(tokens, lines, found), html, marks)
     return "\n".join(lines), marks
+
+
+_MARK = "<!-- page {} -->"
+
+
+def _converted(lines: list[str], text: str) -> tuple[int, dict[int, int]]:
+    """Return the page before the first mark of a program, 0 if unknown, and the pages that begin at others."""
+    begin = {k: int(m[1]) + 1 for k, line in enumerate(lines) if line[:1] == "{" and (m := _BEGIN.fullmatch(line))}
+    if begin:
+        return 0, begin
+    end = {
+        k: int(m[2]) + (m[1] is None)
+        for k, line in enumerate(lines)
+        if line[:3] == "---" and (m := _END.fullmatch(line))
+    }
+    if end:
+        places, numbers = [*end], [*end.values()]
+        lines[places[-1]] = ""
+        return numbers[0], dict(zip(places, numbers[1:], strict=False))
+    between = [k for k, line in enumerate(lines) if line.strip() == _BETWEEN]
+    if between and _AROUND.search(text):
+        return 1, {line: number for number, line in enumerate(between, start=2)}
+    return 0, {}
 
 
 def _follow(found: dict[int, int], marks: PageLines) -> set[int]:

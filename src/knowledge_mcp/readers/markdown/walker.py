@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from knowledge_mcp.language.clauses import SectionLevels
 from knowledge_mcp.language.openings import (
     NumberedTitle,
     caption_label,
     caption_target,
     example_label,
-    level_of_numbered,
     note_label,
     section_target,
     split_clause_number,
 )
 from knowledge_mcp.model.document import BlockKind, HeadingSource, Reference, ReferenceKind
+from knowledge_mcp.readers.markdown.contents import plain_words
 from knowledge_mcp.readers.markdown.inline import HtmlPiece, anchor_names, html_pieces, image_alone, inline_rich
 from knowledge_mcp.readers.markdown.pages import PageLines
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder
@@ -46,12 +47,6 @@ class _List:
 
 
 @dataclass(slots=True)
-class _Open:
-    level: int
-    number: str | None
-
-
-@dataclass(slots=True)
 class _Term:
     """A term that waits for its definition, and where it is."""
 
@@ -64,6 +59,45 @@ def _is_ruled_text(token: Token, inline: Token) -> bool:
     """Return whether CommonMark's heading is text above a line of hyphens, judged by its lines or length."""
     is_long = inline.content.count("\n") + 1 > _MOST_HEADING_LINES or len(inline.content) > _LONGEST_HEADING
     return token.markup in {"-", "="} and is_long
+
+
+class _Declared(NamedTuple):
+    """A heading: its words, their parts, and what its attributes set, as in `{: #id level="7" number="5.3"}`."""
+
+    words: str
+    parts: NumberedTitle
+    is_numbered: bool = False
+    level: int = 0
+    name: str = ""
+
+
+def _declared(words: str, content: str) -> _Declared:
+    """Read a heading; `content` is its Markdown."""
+    attributes = _ATTRIBUTES.search(words)
+    if attributes is None or content.rstrip().endswith("\\}"):
+        return _Declared(words, split_clause_number(words))
+    words = words[: attributes.start()]
+    if not _ESCAPED_MARK.search(content):
+        words = _CLOSING_MARKS.sub("", words)
+    parts = split_clause_number(words)
+    number, depth = _NUMBER.search(attributes["pairs"]), _LEVEL.search(attributes["pairs"])
+    if number:
+        given = number.group(1).strip('"')
+        shown = " ".join(words.split())
+        title = shown.removeprefix(given).lstrip(" .):,;") if given else shown
+        parts = NumberedTitle(given or None, title or shown, parts.informative, parts.keyword if given else "")
+    return _Declared(words, parts, number is not None, int(depth[1]) if depth else 0, attributes["id"] or "")
+
+
+def _following_numbers(tokens: Sequence[Token]) -> dict[int, str | None]:
+    """Return the number of the next numbered heading for each heading, by the `id` of its inline token."""
+    following: dict[int, str | None] = {}
+    number: str | None = None
+    for token, inline in reversed([*itertools.pairwise(tokens)]):
+        if token.type == "heading_open" and token.level == 0:
+            following[id(inline)] = number
+            number = _declared(plain_words(inline).strip(), inline.content).parts.number or number
+    return following
 
 
 def _is_quoted(label: str) -> bool:
@@ -91,7 +125,8 @@ class MarkdownWalker:
         self._marker: str | None = None
         self._term: _Term | None = None
         self._footnote: str | None = None
-        self._open: list[_Open] = []
+        self._levels = SectionLevels()
+        self._following: dict[int, str | None] = {}
         self._anchors: dict[str, tuple[ReferenceKind, str]] = {}
         self._slugs: dict[str, int] = {}
         self._waiting_names: list[str] = []
@@ -102,6 +137,7 @@ class MarkdownWalker:
 
     def walk(self, tokens: Sequence[Token]) -> Iterator[None]:
         """Convert all block tokens in order; yields at the end of each top-level block."""
+        self._following = _following_numbers(tokens)
         index = 0
         while index < len(tokens):
             token = tokens[index]
@@ -186,24 +222,16 @@ class MarkdownWalker:
             self._waiting_names.extend(anchor_names(children))
             self._block(rich)
             return
-        names = [*self._waiting_names, *anchor_names(children)]
+        self._waiting_names.extend(anchor_names(children))
         self._builder.leave_out(rich.hidden)
-        words = rich.text.strip()
-        attributes = _ATTRIBUTES.search(words)
-        pairs = ""
-        if attributes and not inline.content.rstrip().endswith("\\}"):
-            words, pairs = words[: attributes.start()], attributes.group("pairs")
-            if not _ESCAPED_MARK.search(inline.content):
-                words = _CLOSING_MARKS.sub("", words)
-            names.append(attributes.group("id") or "")
-        self._section(level, words, names, pairs)
+        self._section(level, _declared(rich.text.strip(), inline.content), self._following.get(id(inline)))
 
-    def _section(self, level: int, words: str, names: Sequence[str], pairs: str = "") -> None:
-        self._waiting_names = []
-        parts, depth = self._declared_title(pairs, words, level)
+    def _section(self, level: int, declared: _Declared, following: str | None = None) -> None:
+        words, parts = declared.words, declared.parts
+        names, self._waiting_names = [*self._waiting_names, *filter(None, [declared.name])], []
+        depth = declared.level or self._levels.of(parts, level, following)
         shown = " ".join(words.split())
-        is_declared = _NUMBER.search(pairs) is not None
-        printed = shown if is_declared else parts.printed(shown)
+        printed = shown if declared.is_numbered else parts.printed(shown)
         span = self._builder.heading(
             parts.title,
             level=depth,
@@ -216,24 +244,10 @@ class MarkdownWalker:
         )
         if span is None:
             return
-        while self._open and self._open[-1].level >= depth:
-            self._open.pop()
-        self._open.append(_Open(depth, parts.number))
+        self._levels.open(parts, depth)
         if depth == 1 and not self.title:
             self.title = shown
         self._name(shown, parts, names, span.start)
-
-    def _declared_title(self, pairs: str, words: str, level: int) -> tuple[NumberedTitle, int]:
-        """Return number and level, which the heading's attributes may set: `{: level="7" number="5.3"}`."""
-        parts = split_clause_number(words)
-        number, depth = _NUMBER.search(pairs), _LEVEL.search(pairs)
-        if number:
-            given = number.group(1).strip('"')
-            shown = " ".join(words.split())
-            title = shown.removeprefix(given).lstrip(" .):,;") if given else shown
-            parts = NumberedTitle(given or None, title or shown, parts.informative, parts.keyword if given else "")
-        above = ((section.number, section.level) for section in reversed(self._open))
-        return parts, int(depth.group(1)) if depth else level_of_numbered(parts.number, level, above)
 
     def _name(self, words: str, parts: NumberedTitle, names: Sequence[str], place: int) -> None:
         """Record the names by which links may refer to a section: its slug and its explicit anchors."""
@@ -367,7 +381,7 @@ class MarkdownWalker:
 
     def _html_piece(self, piece: HtmlPiece) -> None:
         if piece.kind == "heading" and not (self._quotes or self._lists or any(self._boxes)):
-            self._section(piece.level, piece.text, self._waiting_names)
+            self._section(piece.level, _Declared(piece.text, split_clause_number(piece.text)))
         elif piece.kind == "table":
             self._add_block(BlockKind.TABLE, table_text([[RichText(cell) for cell in row] for row in piece.rows]))
         elif piece.kind == "item":
@@ -382,7 +396,9 @@ class MarkdownWalker:
         words = token.content.rstrip("\n").split("\n")
         start = token.map[0] if token.map is not None else 0
         places = [self._marks.original(start + k) for k in range(len(words))]
-        for pages, run in groupby(zip(places, words, strict=True), key=lambda line: self._marks.on(line[0], line[0])):
+        for pages, run in itertools.groupby(
+            zip(places, words, strict=True), key=lambda line: self._marks.on(line[0], line[0])
+        ):
             lines = list(run)
             written = [place for place, text in lines if text.strip()]
             if written:

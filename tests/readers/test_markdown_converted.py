@@ -1,0 +1,121 @@
+"""Markdown that a program made of print: levels that numbers correct, printed contents, and marks of pages."""
+
+from __future__ import annotations
+
+import pytest
+
+from knowledge_mcp.engine.convert.markdown import as_markdown
+from tests.readers.shown import outline
+from tests.readers.test_markdown_pages import placed
+from tests.readers.test_markdown_structure import read
+
+_HYPHENS = "-" * 48
+_ROWS = "| 1 | Scope | 5 |\n|---|---|---|\n| 2 | Loads | 6 |\n| 2.1 | Wind loads |  |\n| | 2.2 Snow<br> | 12 |\n"
+_BODY = "# 1 Scope\n\nText.\n\n# 2 Loads\n\n## 2.1 Wind loads\n\nText.\n\n## 2.2 Snow\n\nText.\n"
+
+
+def levels(text: str) -> list[tuple[int, str | None, str]]:
+    return outline(read(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (  # the level of 2 is that of 1, which does not contain it
+            "# 1 Scope\n\n## 1.1 General\n\n### 2 Loads\n\n### 2.1 Wind\n\n# 3 Tests\n",
+            [(1, "1", "Scope"), (2, "1.1", "General"), (1, "2", "Loads"), (2, "2.1", "Wind"), (1, "3", "Tests")],
+        ),
+        (  # all have two marks; what has no number is inside the clause that goes on
+            "## 4 Loads\n\n## 4.1 Wind\n\n## Example\n\n## 4.2 Snow\n\n## Literature\n",
+            [(2, "4", "Loads"), (3, "4.1", "Wind"), (4, None, "Example"), (3, "4.2", "Snow"), (2, None, "Literature")],
+        ),
+        (  # 5 and 5.4 were not read as headings
+            "# 4 Loads\n\n## 4.3 Wind\n\n### 5.1 Snow\n\n### 5.1.1 Roofs\n\n#### 5.5.2 Ice\n\n##### 5.5.3 Rain\n",
+            [(1, "4", "Loads"), (2, "4.3", "Wind"), (1, "5.1", "Snow"), (2, "5.1.1", "Roofs"), (1, "5.5.2", "Ice"),
+             (1, "5.5.3", "Rain")],
+        ),
+    ],
+    ids=["level of the section before", "one level for all", "lost headings"],
+)  # fmt: skip
+def test_numbers_correct_wrong_levels(text: str, expected: list[tuple[int, str | None, str]]) -> None:
+    assert levels(text) == expected
+    assert outline(read(as_markdown(read(text)))) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("## 1. Start\n\n### 1. Open\n\n### 2. Close\n\n## 2. End\n", [2, 3, 3, 2]),
+        ("# 00 Start\n\n#### 1. Open\n\n#### 2. Close\n", [1, 4, 4]),
+        ("# Part 1 Rules\n\n## § 1 Aim\n\n## § 2 Words\n\n# Part 2 Fees\n\n## § 3 Rates\n", [1, 2, 2, 1, 2]),
+        ("## Work\n\n### 4.0 Prepare\n\n### 4.1 Do\n\n### 4.2 Check\n", [2, 3, 3, 3]),
+        ("# A\n\n## 1 One\n\n### 1.1 Two\n\n# B\n\n## 1 One\n\n### 1.1 Two\n", [1, 2, 3, 1, 2, 3]),
+        ("## Chapter 1\n\n## Loads\n\n## 1.1 Wind\n", [2, 3]),
+    ],
+    ids=["steps", "steps below zero", "paragraphs below parts", "a first of zero", "parts", "title of a chapter"],
+)
+def test_levels_that_numbers_do_not_contradict_stay(text: str, expected: list[int]) -> None:
+    assert [level for level, _, _ in levels(text)] == expected
+
+
+@pytest.mark.parametrize(
+    "contents",
+    [
+        _ROWS,
+        f"# Contents\n\n{_ROWS}",
+        "# Contents\n\n1 Scope\n\n2 Loads\n\n2.1 Wind loads ..... 7\n\n2.2 Snow ..... 12\n\n",
+        "# Contents\n\n- 1 Scope 5\n- 2 Loads 6\n  - 2.1 Wind loads7\n  - 2.2 Snow12\n",
+        "# Contents\n\n| | 1 | |\n|---|---|---|\n| 2 | | |\n| | 2.1 | |\n| | 2.2 | 12 |\n",
+    ],
+    ids=["a table", "below a title", "paragraphs", "a list", "numbers alone"],
+)
+def test_printed_contents_are_left_out(contents: str) -> None:
+    body = _BODY.replace("2.1", '<span id="page-6-0"></span>2.1')
+    document = read(f"{contents}\n{body}")
+    assert document.text.removeprefix("Contents\n\n") == read(body).text
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        "| Clause | Result |\n|---|---|\n| 1 Scope | met |\n| 2 Loads | met |\n| 2.1 Wind loads | open |\n"
+        "| 2.2 Snow | met |\n",
+        "| 1 | Scope |\n|---|---|\n| 2 | Loads |\n| 2.1 | Wind loads |\n| 2.2 | Snow |\n",
+        "# Contents\n\nThis part says what loads are.\n\nIt does not say how they are measured.\n",
+        "# Contents\n\n| Date | Change |\n|---|---|\n| 2025 | Snow |\n| 2024 | first |\n\n",
+    ],
+)
+def test_what_only_names_headings_is_kept(kept: str) -> None:
+    lines = [word for word in ("met", "Scope", "measured", "first") if word in kept]
+    document = read(f"{kept}\n{_BODY}")
+    assert all(document.text.count(word) >= kept.count(word) for word in lines)
+    assert len(document.text) > len(read(_BODY).text) + 20
+
+
+@pytest.mark.parametrize(
+    ("text", "pages"),
+    [
+        (f"\n{{0}}{_HYPHENS}\n\nOne.\n\n{{1}}{_HYPHENS}\n\nTwo.\n", [(1,), (2,)]),
+        ("One.\n\n--- end of page=0 ---\n\nTwo.\n\n--- end of page=1 ---\n", [(1,), (2,)]),
+        ("One.\n\n--- end of page.page_number=4 ---\n", [(4,)]),
+        ('One.\n\n<!-- PageNumber="iv" -->\n<!-- PageBreak -->\n\n<!-- PageHeader="X" -->\nTwo.\n', [(1,), (2,)]),
+        ("<!-- InputPageNumber: 3 -->\n\nOne.\n", [(3,)]),
+        ("One.\n\n<!-- PageBreak -->\n\nTwo.\n", [(), ()]),
+    ],
+    ids=["before", "behind", "behind, from 1", "between", "named", "a break for the printer"],
+)
+def test_marks_of_programs_begin_pages(text: str, pages: list[tuple[int, ...]]) -> None:
+    document = read(text)
+    assert placed(document) == list(zip(("One.", "Two."), pages, strict=False))
+    assert [page.number for page in document.pages] == [number for each in pages for number in each]
+
+
+def test_a_mark_in_code_is_code() -> None:
+    document = read(f"```\n{{0}}{_HYPHENS}\n```\n\n{{1}}{_HYPHENS}\n\nTwo.\n")
+    assert placed(document) == [(f"{{0}}{_HYPHENS}", ()), ("Two.", (2,))]
+
+
+def test_formulas_that_a_program_did_not_read_are_counted() -> None:
+    document = read("# Loads\n\n<!-- formula-not-decoded -->\n\nText.\n\n<!-- formula-not-decoded -->\n")
+    (warning,) = document.warnings
+    assert warning.startswith("2 formulas are missing: the program that wrote this file did not read them.")
