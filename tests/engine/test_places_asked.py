@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 
 import pytest
 
@@ -159,3 +160,19 @@ def test_a_clause_without_its_dot_that_no_passage_has_is_reported_once(shelf: Wo
         "No passage contains a word of the question; the results are the closest in meaning.",
         "A9 was not found in the searched documents; the results match other words or parts of it.",
     )
+
+
+def test_a_requirement_named_after_its_document_is_found_whole(tmp_path: Path) -> None:
+    text = "# APP.3.2 Web server\n\n## 3.1 Basic\n\n### APP.3.2.A11 Encryption\n\nThe server MUST offer TLS.\n"
+    world = World(tmp_path).holding({"server.md": text, "other.md": "# APP.4 Files\n\nThe server stores files.\n"})
+    answer = world.knowledge.search(SearchQuery("APP.3.2.A11"))
+    assert answer.hits[0].chunk.section_title.endswith("Encryption")
+    assert answer.notes == ()
+
+
+def test_a_number_below_the_name_of_its_document_is_found_apart_from_it(tmp_path: Path) -> None:
+    rows = "| Id | Demand |\n|---|---|\n| 9.4(c) | Limit access. |\n| 9.4(d) | Check who enters. |\n"
+    world = World(tmp_path).holding({"a.md": f"# Companion to WABC\n\n{rows}", "b.md": "# Cells\n\nAccess is free.\n"})
+    assert world.knowledge.search(SearchQuery("access by WABC 9.4(c)")).notes == ()
+    (note,) = world.knowledge.search(SearchQuery("access by WABC 9.7(c)")).notes
+    assert note.startswith("WABC 9.7 was not found")

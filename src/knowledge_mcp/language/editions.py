@@ -188,7 +188,8 @@ _STATUS = re.compile(
 )
 _EDITION_LINE = re.compile(
     rf"^[ \t>*_#|-]{{0,8}}(?P<said>(?:\d{{1,2}}(?:st|nd|rd|th)|{'|'.join(_ORDINALS)})[ ]{_KIND}"
-    rf"|(?:{_KIND})[ *_]{{0,4}}:?[ *_]{{0,4}}(?:{_NUMBER}|(?-i:[A-Z])))(?![A-Za-z\d])(?P<rest>[^\n]{{0,40}})$",
+    rf"|(?:{_KIND})[ *_]{{0,4}}:?[ *_]{{0,4}}(?:{_NUMBER}(?:-\w[\w.-]{{0,20}})?|(?-i:[A-Z])))(?![A-Za-z\d])"
+    r"(?P<rest>[^\n]{0,40})$",
     re.IGNORECASE | re.MULTILINE,
 )
 _DATE_LINE = re.compile(
@@ -207,7 +208,7 @@ def edition_statement(text: str) -> EditionStatement:
     date = _DATE_LINE.search(cover)
     published = date["date"] if date else ""
     if line is not None and not published:
-        published = next((mark.date for mark, _, _ in marks_in(line["rest"]) if mark.date), "")
+        published = next((mark.date for mark, _, _ in marks_in(line.group()) if mark.date), "")
     replaces = [match["what"].strip() for match in (*_LABELLED.finditer(beginning), *_SENTENCE.finditer(beginning))]
     gone, status = _GONE.search(beginning), _STATUS.search(cover)
     word = gone["how"] if gone else status["how"] if status else ""

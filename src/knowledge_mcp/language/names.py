@@ -336,7 +336,17 @@ def names_it(chunk: Chunk, name: Name) -> bool:
     if name.item:
         return False
     above = (chunk.clause_number or "", chunk.document_title, chunk.section_title, *chunk.section_hierarchy)
-    return any(map(name.beginning.search, (chunk.content, *above)))
+    return any(map(name.beginning.search, (chunk.content, *above))) or _names_apart(chunk, name, above)
+
+
+def _names_apart(chunk: Chunk, name: Name, above: Sequence[str]) -> bool:
+    """Return whether a document has the word of a name, and the chunk its number: "DORA 9.4", row 9.4(c) in "DORA"."""
+    word, _, number = name.key.partition(" ")
+    if not number or name.kind:
+        return False
+    pattern = _pattern(number, may_go_on=True)
+    called = _PARTS.findall(f"{chunk.document_title} {chunk.source_path} {chunk.context}".casefold())
+    return word in called and any(map(pattern.search, (chunk.content, *above)))
 
 
 def best_exactness(chunk: Chunk, names: Sequence[Name], least: Exactness = Exactness.ABSENT) -> Exactness:

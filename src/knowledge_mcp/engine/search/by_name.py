@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
@@ -37,6 +38,9 @@ _MOST_SPOKEN_OF = 10
 """Maximum other passages that mention the name heading a section: a requirement's id occurs in a few, the name of a
 part or product on every page. On 150 questions, 5 gives as many right first hits, 20 two fewer.
 """
+
+_GOES_ON = re.compile(r"[.-]\d*[A-Za-z]")
+"""What makes a document's name part of a longer one."""
 
 _FUNCTION_WORDS = frozenset[str]().union(*FUNCTION_WORDS.values())
 
@@ -82,6 +86,8 @@ def names_asked(base: Base, question: str) -> NamesAsked:
     """
     rest, within, designations = question, dict[str, None](), list[str]()
     for designation, start, end in reversed(list(mentions_at(question))):
+        if _GOES_ON.match(question, end):
+            continue  # "APP.3.2.A11" is the name of a requirement, even beside a document "APP.3.2"
         alike, clause = base.directory().named(designation)
         document_ids = [each.record.id for each in alike if not (each.is_part or each.is_other_edition)]
         if document_ids:
