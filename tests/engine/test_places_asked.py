@@ -176,3 +176,19 @@ def test_a_number_below_the_name_of_its_document_is_found_apart_from_it(tmp_path
     assert world.knowledge.search(SearchQuery("access by WABC 9.4(c)")).notes == ()
     (note,) = world.knowledge.search(SearchQuery("access by WABC 9.7(c)")).notes
     assert note.startswith("WABC 9.7 was not found")
+
+
+@pytest.mark.parametrize("question", ["control 7.3", "What is the coverage of control 7.3?", "controls 7.3"])
+def test_a_control_heads_its_page_and_begins_its_row(tmp_path: Path, question: str) -> None:
+    pages = (
+        "# Guide\n\n## Control 7.2\n\nCoverage: none.\n\n## Control 7.3\n\nCoverage: whole.\n\n## Version 7.3\n\nOld.\n"
+    )
+    rows = "# Controls\n\n| Id | Coverage |\n|---|---|\n| 7.2 | none |\n| 7.3 | whole |\n"
+    world = World(tmp_path).holding(
+        {"guide.md": pages, "sheet.md": rows, "cells.md": "# Cells\n\nCoverage of 7.3 m.\n"}
+    )
+    answer = world.knowledge.search(SearchQuery(question))
+    first, second = answer.hits[:2]
+    assert {first.chunk.section_title, second.chunk.section_title} == {"Control 7.3", "Controls"}
+    assert answer.notes == ()
+    assert world.knowledge.search(SearchQuery("control 9.9")).notes[-1].startswith("control 9.9 was not found")

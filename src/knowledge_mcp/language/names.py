@@ -73,6 +73,8 @@ _UNDOTTED = re.compile(r"(?P<letter>[A-Z])(?P<number>\d{1,2}(?:\.\d{1,2}){0,3})"
 
 _ITEMS = frozenset("condition finding informative principle question recommendation step".split())
 """Words before the number of a list item, which is printed with the word or, below a heading, alone."""
+_COUNTED_ITEMS = frozenset("control criterion guideline measure objective practice".split())
+"""Words before the number of an item that is counted in several parts: "control 7.3" heads a page or begins a row."""
 
 
 class Exactness(IntEnum):
@@ -179,14 +181,14 @@ def names_in_question(question: str) -> QuestionNames:
     for match in _TOKEN.finditer(question):
         token = _bare(match.group())
         word = token.casefold()
-        if _CLAUSE.fullmatch(token) or (token.isdecimal() and before in _PLACES):
+        if (item := _item_before(token, before)) != "":
+            rest = rest[: len(rest) - (before not in _CUES)]
+            found.setdefault(f"{item} {token}", Name(f"{item} {token}", f"{item} {token}", False, item=item))
+        elif _CLAUSE.fullmatch(token) or (token.isdecimal() and before in _PLACES):
             if before in _PLACES or match.group().startswith("§"):
                 _add(found, token, is_cited=True)
             else:
                 doubtful.append(token)
-        elif token.isdecimal() and (item := before.removesuffix("s")) in _ITEMS:
-            rest.remove(before)
-            found.setdefault(f"{item} {token}", Name(f"{item} {token}", f"{item} {token}", False, item=item))
         elif _is_coded(token) or _is_symbol(token):
             _add(found, token)
             if (clause := _UNDOTTED.fullmatch(token)) is not None:
@@ -199,6 +201,13 @@ def names_in_question(question: str) -> QuestionNames:
         for token in doubtful:
             _add(found, token)
     return QuestionNames(tuple(found.values())[:_MOST], alone=bool(found) and not rest, others=tuple(rest))
+
+
+def _item_before(token: str, before: str) -> str:
+    """Return the kind of a list item if a word is one and a number follows it, else an empty string."""
+    item = before.removesuffix("s")
+    counted = item in _ITEMS if token.isdecimal() else item in _COUNTED_ITEMS and _CLAUSE.fullmatch(token)
+    return item if counted else ""
 
 
 def _as_one_number(match: re.Match[str]) -> str:
@@ -301,6 +310,9 @@ def _as_item(chunk: Chunk, name: Name) -> Exactness:
     number = name.key.removeprefix(name.item).strip()
     if chunk.clause_number == number or _item_line(number).search(chunk.content):
         text = " ".join((chunk.content, chunk.context, chunk.section_title, *chunk.section_hierarchy)).casefold()
+        titles = " ".join((chunk.section_title, *chunk.section_hierarchy)).casefold()
+        if "." in number and name.item in titles:
+            return Exactness.OWN  # row 7.3 of the table "Controls"
         return Exactness.TITLE if name.item in text else Exactness.OPENING
     return Exactness.MENTIONED if name.pattern.search(chunk.content) else Exactness.ABSENT
 
