@@ -90,6 +90,25 @@ def test_needs_are_directives_with_an_id_and_options_that_hold_ids_are_links(
     assert (inner.id, inner.text) == ("SW_AUDIT", "The software shall write the log.")
 
 
+@pytest.mark.parametrize(
+    ("own", "option", "targets"),
+    [
+        ("swr__pump_stop", "realises: sys__pump, std__iso_1__part-6_4[v==2]", ["sys__pump", "std__iso_1__part-6_4"]),
+        ("req_pump_001", "tests: req_tank_002.a; req_valve_3", ["req_tank_002.a", "req_valve_3"]),
+        ("PUMP", "owners: PETERSON", ["PETERSON"]),
+        ("pump", "links: a[x in ['1', '2']], b", ["a", "b"]),
+        ("swr__pump_stop", "safety: ASIL_B", []),
+        ("req_pump_001", "state: in_review", []),
+    ],
+)
+def test_options_are_links_if_their_values_look_as_the_ids_of_their_page(
+    reader: RequirementReader, tmp_path: Path, own: str, option: str, targets: list[str]
+) -> None:
+    page = f".. swreq:: Overflow\n   :id: {own}\n   :{option}\n\n   The pump shall stop.\n"
+    (item,) = read(reader, tmp_path / "a.rst", page).items
+    assert [each.target for each in item.links] == targets
+
+
 def test_built_needs_are_those_of_the_current_version_without_links_for_the_way_back(
     reader: RequirementReader, tmp_path: Path
 ) -> None:

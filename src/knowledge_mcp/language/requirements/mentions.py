@@ -47,6 +47,12 @@ _NOUNS = re.compile(
     re.IGNORECASE,
 )
 """What may be between such words and the name: "satisfies the system requirement SYS-4"."""
+_FIELD = re.compile(
+    r"(?:\w_\w{1,30}|(?:\A|[\n|])[\s#>*•+-]{0,12}(?:\w{1,40}[ -]){1,3}(?:ids?|identifiers?|nos?\.?|numbers?))"
+    r"\s?:\s{0,3}\Z",
+    re.IGNORECASE,
+)
+"""The end of the name of a field, which is a label whatever its last word is: "control_id: ", "Control ID: "."""
 _MATES = re.compile(
     r"(?:(?=[^\s,;/&]{0,40}\d)[^\s,;/&]{1,200}\s{0,3}(?:[,;/&]|\b(?:and|or|und|oder|et|ou|y|o|e|en|och|og|и)\b)\s{0,3})"
     r"{1,8}[*_`\[(]{0,4}\Z"
@@ -99,7 +105,8 @@ def is_mention(text: str, start: int, end: int) -> bool:
     before, after = text[max(0, start - _NEAR) : start], text[end : end + _NEAR]
     if before[-1:] == "_" or after[:1] == "_":
         return False  # the name of a test
-    before = _NOUNS.sub("", _MATES.sub("", _NOUNS.sub("", before)))
+    field = _FIELD.search(_MATES.sub("", before))
+    before = field.string if field else _NOUNS.sub("", _MATES.sub("", _NOUNS.sub("", before)))
     if _REFERS.search(before) or _OF_CONTENTS.match(after):
         return True
     near = _CUT.split(before)[-1].split()[-_WORDS_BETWEEN - 1 :]

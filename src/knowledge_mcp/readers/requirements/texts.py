@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -182,7 +182,14 @@ def _written(value: Any) -> str:
 _DIRECTIVE = re.compile(r"( {0,60})\.\. ([A-Za-z][A-Za-z0-9_-]{0,60})::(?: +(\S.*))?")
 _OPTION = re.compile(r" +:([A-Za-z0-9_-]+):(?: +(.*))?")
 _NEED = re.compile(r"[A-Z0-9_]{5,}")
-"""The default pattern of ids in sphinx-needs; options that contain such ids are links."""
+"""The default pattern of ids in sphinx-needs, which a project may replace."""
+_RUNS = ((re.compile("[a-z]+"), "a"), (re.compile("[A-Z]+"), "A"), (re.compile("[0-9]+"), "9"))
+_WORDS = re.compile("([aA])(?:[_.-][aA])+(?![a-zA-Z0-9])")
+"""Joined words of an id in its form."""
+_OF_KINDS = re.compile(r"[A-Za-z0-9]\w{0,60}?__[\w.-]{1,200}")
+"""An id whose first part is the kind of the need: "feat_req__safety__start"."""
+_BETWEEN = re.compile(r"[,;](?![^\[\]]{0,200}\])")
+"""What separates targets, but not the parts of a condition behind one: "REQ_1[version in ['1', '2']]"."""
 _NO_LINKS = frozenset({"id", "status", "tags", "title"})
 _REPORTS = frozenset({"test-report", "test-file"})
 """They have an id but stand for files of results that are read when the pages are built."""
@@ -200,7 +207,33 @@ def sphinx_needs(path: str) -> Iterator[dict[str, Any]]:
 
 def needs_of(page: str) -> Iterator[dict[str, Any]]:
     """Yield the needs in the text of a page; as `sphinx_needs`."""
-    lines = page.split("\n")
+    needs = list(_needs(page.split("\n")))
+    ids = {each["id"] for each in needs}
+    is_default = any(map(str.isupper, ids))
+    forms = set(map(_form, ids)) - {""}
+
+    def is_id(part: str) -> bool:
+        whole = part.partition(".")[0]  # of "REQ_1.2", the second part of it
+        is_like = bool({part, whole} & ids or {_form(part), _form(whole)} & forms)
+        return is_like or (is_default and _NEED.fullmatch(part) is not None)
+
+    for each in needs:
+        options: dict[str, str] = each["attributes"]
+        links = [[target, name] for name, value in options.items() for target in _targets(name, value, is_id)]
+        yield {**each, "links": links}
+
+
+def _form(name: str) -> str:
+    """Return the form of an id, "A_9" of "REQ_12"; nothing if other values have it too, as "in_review" has."""
+    if _OF_KINDS.fullmatch(name):
+        return "__"
+    for run, sign in _RUNS:
+        name = run.sub(sign, name)
+    return _WORDS.sub(r"\1", name) if "9" in name and not name.isdecimal() else ""
+
+
+def _needs(lines: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield the needs of a page without their links."""
     for place, line in enumerate(lines):
         opened = _DIRECTIVE.fullmatch(line.rstrip())
         if opened is None or opened[2] in _REPORTS:
@@ -220,7 +253,6 @@ def needs_of(page: str) -> Iterator[dict[str, Any]]:
             "text": "\n".join(text).strip(),
             "kind": opened[2],
             "attributes": options,
-            "links": [[target, name] for name, value in options.items() for target in _targets(name, value)],
             "line": place + 1,
         }
 
@@ -244,9 +276,10 @@ def _options(lines: Sequence[str], place: int, inside: int) -> tuple[dict[str, s
     return options, place
 
 
-def _targets(name: str, value: str) -> list[str]:
-    parts = [part.strip() for part in re.split("[,;]", value) if part.strip()]
-    if name in _NO_LINKS or (name != "links" and not all(map(_NEED.fullmatch, parts))):
+def _targets(name: str, value: str, is_id: Callable[[str], bool]) -> list[str]:
+    listed = map(str.strip, _BETWEEN.split(value))
+    parts = [part for each in listed if (part := each.partition("[")[0] if each.endswith("]") else each)]
+    if name in _NO_LINKS or (name != "links" and not all(map(is_id, parts))):
         return []
     return parts
 
