@@ -309,3 +309,66 @@ def test_what_permits_more_than_is_required_is_no_conflict_of_limits() -> None:
     assert "limit" not in kinds(
         "A guest may wait at most 9 s at the gate.", "A guest shall wait at least 5 s at the gate."
     )
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "Debian {}2.04 LTS shall write a log of each failed login.",
+        "The duties for the tasks of Requirement {} are assigned and understood.",
+        "Roles of Part {} shall be described for the tasks in Part {}.",
+        "[Withdrawn: moved to the clause AB-7({}).]",
+        "Changes of the regulation of the union No {}/2014",
+    ],
+)
+def test_numbers_in_names_are_no_limits(frame: str) -> None:
+    assert kinds(frame.replace("{}", "1"), frame.replace("{}", "3")) == []
+
+
+@pytest.mark.parametrize(
+    ("frame", "found"),
+    [
+        ("Keep {} copies of each record of the plant.", ["limit"]),
+        ("The number of copies of each record is set to {}.", ["limit"]),
+        ("The keeper of the plant shall hold {} copies of each record.", ["limit"]),
+        ("The keeper of the Harbour Plant shall hold {} copies.", ["limit"]),
+    ],
+)
+def test_other_numbers_are_limits(frame: str, found: list[str]) -> None:
+    assert kinds(frame.format(3), frame.format(5)) == found
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "found"),
+    [
+        ("Internal scans of the plant are run.", "External scans of the plant are run.", []),
+        ("The public keys of the hosts shall be kept.", "The private keys of the hosts shall be kept.", []),
+        ("The tool shall log internal faults of it.", "The tool shall log external faults of it.", []),
+        ("Set of the wall: Private: Logging: on", "Set of the wall: Public: Logging: on", []),
+        ("The list of hosts shall be public.", "The list of hosts shall be private.", ["contradiction"]),
+        ("If the gate is open, the lamp shall be lit.", "If the gate is closed, the lamp shall be lit.", []),
+        ("Ensure that the remote log is enabled.", "Ensure that the remote log is disabled.", ["contradiction"]),
+        ("The owner of /etc/gate is root here.", "The owner of /etc/gate- is root here.", []),
+    ],
+)
+def test_opposite_words_that_tell_things_apart_contradict_nothing(one: str, other: str, found: list[str]) -> None:
+    assert kinds(one, other) == found
+
+
+@pytest.mark.parametrize(
+    ("special", "found"),
+    [
+        ("The pass phrase of a grown user shall have at least 12 letters.", []),
+        ("The pass phrase of a grown user shall have at least 6 letters.", ["limit"]),
+        ("The pass phrase of a user other than that shall have at least 6 letters.", []),
+        ("The pass phrase of a user shall have 9 letters.", []),
+        ("The pass phrase of a user shall have 6 letters.", ["limit"]),
+    ],
+)
+def test_a_special_case_contradicts_only_what_it_does_not_keep(special: str, found: list[str]) -> None:
+    general = "The pass phrase of a user shall have at least 8 letters, and be kept in the safe of the plant."
+    assert kinds(general, special.replace("letters.", "letters, and be kept in the safe of the plant.")) == found
+
+
+def test_a_demand_of_limits_alone_is_compared() -> None:
+    assert kinds("5 mm to 9 mm", "5 mm to 9 mm") == ["duplicate"]

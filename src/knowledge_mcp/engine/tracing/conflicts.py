@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from knowledge_mcp.engine.tracing.containing import ContainedBags
-from knowledge_mcp.engine.tracing.differing_limits import differing_limit, permits_too_little, unit_of_day
+from knowledge_mcp.engine.tracing.differing_limits import differing_limit, is_stricter, permits_too_little, unit_of_day
 from knowledge_mcp.engine.tracing.kinds import ConflictKind
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.language.demands import OWN_LABEL, without_limits
@@ -25,9 +25,9 @@ from knowledge_mcp.language.printed import note_mark_places, places_in
 from knowledge_mcp.language.quantities.bounds import BETWEEN_ENDS, Bound
 from knowledge_mcp.language.quantities.dates import Day, days_in
 from knowledge_mcp.language.quantities.limits import denied
-from knowledge_mcp.language.quantities.ratings import is_exclusive, ratings_in
+from knowledge_mcp.language.quantities.ratings import is_exclusive, is_part_of_name, ratings_in
 from knowledge_mcp.language.quantities.reading import Quantity, quantities
-from knowledge_mcp.language.requirements.opposites import OPPOSITES
+from knowledge_mcp.language.requirements.opposites import OPPOSITES, tells_apart
 from knowledge_mcp.language.sentences import sentence_spans
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.model.document import Span
@@ -65,10 +65,14 @@ _CONDITION = re.compile(
     r"|otherwise)\b",
     re.IGNORECASE,
 )
+_APART = frozenset(
+    "other another than excluding ander andere anderen anderer anderes autre autres otro otra otros".split()
+)
+"""Words that set a special case apart from the other demand, as "non-" does."""
 _EMPHASIS = re.compile(r"(?<![\w*_])([*_]{1,3})([^\W\d_]{1,40}(?: [^\W\d_]{1,40})?)\1(?![\w*_])")
 """A word or two with Markdown emphasis: "_MUST NOT_"."""
 _CODE = re.compile(
-    r"`[^`\s]{1,80}`|https?://[^\s`]{1,200}|\b[A-Za-z]{1,40}(?:[_/][A-Za-z0-9]{1,40}){1,8}\b"
+    r"`[^`\s]{1,80}`|https?://[^\s`]{1,200}|\b[A-Za-z]{1,40}(?:[_/][A-Za-z0-9]{1,40}){1,8}\b(?:-(?!\w))?"
     r"|\b[a-z]{1,30}[A-Z][A-Za-z]{0,30}\b|(?<=[a-z]\s)[A-HJ-Z](?![\w'’.-])"
 )
 """Names rather than words: they must be equal."""
@@ -196,7 +200,7 @@ _CURRENTS = frozenset({"ac", "dc"})
 
 def _normal_rotation(sequence: tuple[str, ...]) -> tuple[str, ...]:
     """Return the smallest rotation: "if A, B" equals "B if A", but "A to B" does not equal "B to A"."""
-    return min(sequence[at:] + sequence[:at] for at in range(len(sequence)))
+    return min((sequence[at:] + sequence[:at] for at in range(len(sequence))), default=())
 
 
 def conflicts(
@@ -287,6 +291,10 @@ def _demands(place: int, item: TraceItem, terms: Terms, convention: Convention) 
         numbers = [
             each for each in quantities(text) if not any(start < each.end and each.start < end for start, end in blank)
         ]
+        parts = [each for each in numbers if is_part_of_name(text, each, begun)]
+        named += parts
+        blank += [(each.start, each.end) for each in parts]
+        numbers = [each for each in numbers if each not in parts]
         printed = tuple(sorted((*numbers, *dates, *rated), key=lambda each: each.start))
         subject = tuple(terms(_subject(text, item.id, printed, forces)))
         if len(set(subject)) + 2 * len(printed) < _FEWEST_WORDS:
@@ -417,8 +425,11 @@ def _judge(one: _Parsed, other: _Parsed) -> tuple[ConflictKind, str] | None:
     more, less = one.terms - other.terms, other.terms - one.terms
     if more and less:
         return _opposite_word(one, other)
-    is_other = (more or less) and _conditions(one) != _conditions(other)  # a special case
-    if is_other or (one.words ^ other.words) & {"before", "after", "without", "above", "below"}:
+    special, general = (one, other) if more else (other, one)
+    is_other = (more or less) and _conditions(one) != _conditions(other)
+    is_apart = any(word in _APART or word.startswith("non-") for word in one.unlimited ^ other.unlimited)
+    turned = {"before", "after", "without", "above", "below"}
+    if is_other or is_apart or (one.words ^ other.words) & turned:
         return None
     if not (more or less) and (force := _force_difference(one, other)) is not None:
         return force
@@ -428,7 +439,7 @@ def _judge(one: _Parsed, other: _Parsed) -> tuple[ConflictKind, str] | None:
         return ConflictKind.CONTRADICTION, f"one is denied: “{_printed_force(denied)}”"
     are_like = one.modality == other.modality or _is_too_little(one, other)
     limit = differing_limit(one.text, one.limits, other.limits) if are_like else None
-    if limit is not None:
+    if limit is not None and not ((more or less) and is_stricter(special.limits, general.limits)):
         return ConflictKind.LIMIT, limit
     is_forced = one.force is not None and other.force is not None
     if is_forced and one.negated == other.negated and one.modality != other.modality and not (more or less):
@@ -494,6 +505,9 @@ def _opposite_word(one: _Parsed, other: _Parsed) -> tuple[ConflictKind, str] | N
     word, opposite = next(iter(mine)), next(iter(its))
     if _OFFERS.search(one.text, 0, one.text.lower().find(word)):
         return None  # what can open can also close
+    begun = min((force.end for force in one.forces), default=0)
+    if tells_apart(word, one.text, begun):
+        return None
     return ConflictKind.CONTRADICTION, f"“{word}” and “{opposite}”"
 
 

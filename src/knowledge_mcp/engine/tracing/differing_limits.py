@@ -77,6 +77,17 @@ def differing_limit(text: str, ours: Sequence[Quantity], theirs: Sequence[Quanti
     return " and ".join(f"{'exactly ' * is_exact}{each}" for is_exact, each in zip(exactly, differ[0], strict=True))
 
 
+def is_stricter(special: Sequence[Quantity], general: Sequence[Quantity]) -> bool:
+    """Return whether what keeps the limits of a special case keeps the general ones as well."""
+    return all(
+        mine.bound is its.bound
+        and not (mine.bound is Bound.EXACT and _differ(mine, its))
+        and not (mine.bound is Bound.LEAST and mine.value < its.value)
+        and not (mine.bound is Bound.MOST and mine.value > its.value)
+        for mine, its in zip(special, general, strict=True)
+    )
+
+
 def _end(limit: Quantity) -> str:
     """Return an end of a range as printed; that of a tolerance without the tolerance."""
     return limit.printed.partition(" (")[0] if "±" in limit.printed else limit.printed
@@ -88,4 +99,11 @@ def _differ(mine: Quantity, its: Quantity) -> bool:
     if {mine.bound, its.bound} == {Bound.LEAST, Bound.MOST}:
         low, high = (mine, its) if mine.bound is Bound.LEAST else (its, mine)
         return low.value > high.value  # otherwise they are the two ends of a range
-    return True
+    exact, limit = (mine, its) if mine.bound is Bound.EXACT else (its, mine)
+    return not any(_keeps(value, limit) for value in exact.values)
+
+
+def _keeps(value: float, limit: Quantity) -> bool:
+    if any(math.isclose(value, each) for each in limit.values):
+        return not limit.strict
+    return value > limit.value if limit.bound is Bound.LEAST else value < limit.value

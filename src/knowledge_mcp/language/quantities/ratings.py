@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from knowledge_mcp.language.quantities.bounds import limiting
+from knowledge_mcp.language.multilingual.recognition import is_function_word
+from knowledge_mcp.language.quantities.bounds import Bound, limiting
 from knowledge_mcp.language.quantities.reading import Quantity
+from knowledge_mcp.language.quantities.units import is_physical
 
 _RATING = re.compile(
     r"(?<![\w.-])(?:(?P<ip>IP)[ -]?(?P<degrees>[\dX]{2})[A-DK]?"
@@ -44,3 +46,40 @@ def is_exclusive(rating: Quantity) -> bool:
 def is_rating(limit: Quantity) -> bool:
     """Return whether a limit is a rating: ratings can differ, but no order is known."""
     return limit.unit in _UNITS
+
+
+_NAME = re.compile(r"(?P<start>\A\W{0,6})?(?P<of>\b(?:in|of|from|by|under|with|for|on|per)\s)?\b[A-Z][a-z]{2,30}\Z")
+"""A word with a capital before a number, at the start of a sentence, behind a preposition, or elsewhere."""
+_ATTACHED = re.compile(r"\w\(\Z")
+_JOINS = frozenset("and or und oder et ou y o e".split())
+_NUMBER_OF = frozenset("No No. Nr Nr. nr. n° nº №".split())
+_LOOK = " \t\xa0'\"“”‘’(["
+
+
+def is_part_of_name(text: str, number: Quantity, begun: int) -> bool:
+    """Return whether a number is part of a name: "Debian 12.5 servers shall …", "roles of Part 3", "AB-7(3)".
+
+    It is if it is attached to one in brackets; if a word with a capital precedes it, in the subject or behind a
+    preposition; and in a sentence without force also if no function word precedes it that leads to a value, such as
+    "to" and "is". "Keep 3 copies" is no name.
+
+    Args:
+        text: of the sentence.
+        number: one of its numbers.
+        begun: where its first word of force ends; 0 if it has none.
+    """
+    if number.bound is not Bound.EXACT or number.recurs or is_physical(number.unit):
+        return False
+    before = text[max(0, number.start - _NEAR) : number.start]
+    if not number.unit and _ATTACHED.search(before):
+        return True
+    bare = before.rstrip(_LOOK)
+    word = "".join(bare.split()[-1:])
+    if not begun and not number.unit:
+        leads = bare.endswith(("=", ":", "<", ">")) or (is_function_word(word) and word.lower() not in _JOINS)
+        return word in _NUMBER_OF or (bool(bare) and not leads)
+    found = _NAME.search(before.rstrip()) if before[-1:].isspace() else None
+    if found is None or is_function_word(word) or word.endswith("ly"):
+        return False
+    is_start = found["start"] is not None and number.start <= _NEAR
+    return number.start < begun or found["of"] is not None if begun else not is_start
