@@ -370,5 +370,12 @@ def test_a_special_case_contradicts_only_what_it_does_not_keep(special: str, fou
     assert kinds(general, special.replace("letters.", "letters, and be kept in the safe of the plant.")) == found
 
 
+def test_the_number_of_a_clause_before_its_words_is_no_limit() -> None:
+    assert kinds("7.3 Ensure that logs of the plant exist.", "9.10 Ensure that logs of the plant exist.") == [
+        "duplicate"
+    ]
+    assert kinds("5.5 kW shall be the power of the pump.", "7.5 kW shall be the power of the pump.") == ["limit"]
+
+
 def test_a_demand_of_limits_alone_is_compared() -> None:
     assert kinds("5 mm to 9 mm", "5 mm to 9 mm") == ["duplicate"]

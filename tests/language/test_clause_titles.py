@@ -62,6 +62,8 @@ def test_terms_and_rules_of_a_standard_are_found_by_its_titles(language: str) ->
         ("规范性引用文件", SectionRole.REFERENCES),
         ("Termer og definisjoner", SectionRole.DEFINITIONS),
         ("用語及び定義", SectionRole.DEFINITIONS),
+        ("Apêndice A: Glossário", SectionRole.DEFINITIONS),
+        ("Приложение A: Термины и сокращения", SectionRole.DEFINITIONS),
         ("Symboles et termes abrégés", SectionRole.ABBREVIATIONS),
         ("Onderwerp en toepassingsgebied", SectionRole.OVERVIEW),
         ("范 围", SectionRole.OVERVIEW),

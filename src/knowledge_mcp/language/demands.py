@@ -235,8 +235,11 @@ def without_limits(sentence: str) -> str:
     return bare
 
 
-OWN_LABEL = re.compile(r"\W{0,3}[A-Z][A-Za-z]{0,9}[ _.-]{0,2}\d[\w.]{0,9}\s{0,3}[:.)–-]\s")
-"""The label before the words of a requirement: "SRS 17 - "."""
+OWN_LABEL = re.compile(
+    r"\W{0,3}(?:[A-Z][A-Za-z]{0,9}[ _.-]{0,2}\d[\w.]{0,9}\s{0,3}[:.)–-]\s"
+    r"|\d{1,3}(?:\.\d{1,3}){1,4}\.?\s{1,3}(?:[:)–-]\s{1,3})?(?=[A-ZÀ-Þ][a-zß-ÿ]{2}))"
+)
+"""The label before the words of a requirement: "SRS 17 - ", "8.1 " before a capital."""
 _STATES = (
     r"(?:applicable|appropriate|necessary|needed|possible|practicable|relevant|required|feasible|specified|used"
     r"|provided|fitted|installed|present|available)"

@@ -25,6 +25,8 @@ _TITLES: dict[str, str] = {
         "|terminy i definicje|terminy, definicje i symbole|термины и определения|термины, определения и сокращения"
         "|термины, определения и обозначения|определения|术语和定义|术语、定义和缩略语|术语、定义和符号"
         "|术语和缩略语|术语|術語和定義|用語及び定義|용어와 정의|용어 및 정의"
+        "|glossário|vocabulário|verklarende woordenlijst|begrippenlijst|ordliste|słownik pojęć|glosariusz"
+        "|глоссарий|термины и сокращения|определения и сокращения|список терминов|用語集|词汇表|术语表|용어집"
     ),
     "abbreviations": (
         "abbreviazioni|simboli e abbreviazioni|simboli e termini abbreviati"
