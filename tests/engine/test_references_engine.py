@@ -395,6 +395,27 @@ def test_places_of_other_documents_never_lead_to_the_own_clauses(tmp_path: Path)
     assert led_to(found["3.1"]) == ("berths", "3.1 Anchors")
 
 
+def test_a_stored_document_of_an_unknown_publisher_owns_the_clauses_beside_its_name(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.write("acme-100.md", "# ACME 100 Pumps\n\n## 4.1 Force\n\nIt pumps.\n\n## 4.2 Noise\n\nIt is quiet.\n")
+    world.write(
+        "guide.md",
+        "# Guide\n\n## 4.2 Taste\n\nLimits are in ACME 100, clause 4.2. See clauses 4.1 and 4.2 of ACME 100. "
+        "Our own are in clause 4.2. ACME 100 is short. ACME 200 is not stored.\n",
+    )
+    world.ingest()
+    found = world.knowledge.references(ReferenceQuery("guide")).outgoing
+    assert [(each.text, *led_to(each)) for each in found if each.text != "ACME 100"] == [
+        ("ACME 100, clause 4.2", "acme-100", "4.2 Noise"),
+        ("clauses 4.1 and 4.2 of ACME 100", "acme-100", "4.1 Force"),
+        ("clauses 4.1 and 4.2 of ACME 100", "acme-100", "4.2 Noise"),
+        ("in clause 4.2", "guide", "4.2 Taste"),
+    ]
+    assert [each.text for each in found].count("ACME 100") == 1
+    incoming = world.knowledge.references(ReferenceQuery("acme-100", clause="4.2")).incoming
+    assert [each.text for each in incoming] == ["ACME 100, clause 4.2", "clauses 4.1 and 4.2 of ACME 100"]
+
+
 _STANDARDS = {
     "Lüftung": (
         "siehe Tabelle 1",

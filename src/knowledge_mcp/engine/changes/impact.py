@@ -10,18 +10,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from knowledge_mcp.engine.changes.changed_names import (
-    Subject,
-    SubjectKind,
-    Subjects,
-    Titles,
-    changed_subjects,
-    clauses_beside,
-)
+from knowledge_mcp.engine.changes.changed_names import Subject, SubjectKind, Subjects, Titles, changed_subjects
 from knowledge_mcp.engine.changes.comparing import EditionPair
 from knowledge_mcp.engine.changes.differences import ClauseChange
 from knowledge_mcp.engine.changes.kinds import LinkKind
 from knowledge_mcp.engine.changes.wording import plain, words_of
+from knowledge_mcp.engine.core.clauses_beside import clauses_beside
 from knowledge_mcp.engine.core.designations import (
     Designation,
     Directory,

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from knowledge_mcp.engine.core.base import PASSING, Base
-from knowledge_mcp.engine.core.designations import designations, names_of
+from knowledge_mcp.engine.core.clauses_beside import clauses_beside
+from knowledge_mcp.engine.core.designations import designations, mentions_at, names_of
 from knowledge_mcp.engine.core.documents import StoredDocument, document_of, documents, read_document
 from knowledge_mcp.engine.evidence.outline import excerpt_at, find_section, section_at
 from knowledge_mcp.engine.evidence.reading import no_place
@@ -78,7 +79,7 @@ def references_of(targets: Targets, document_id: str, query: ReferenceQuery, men
     _check(query)
     document = targets.document(document_id)
     place = _place(document, query)
-    standing = list(_references_in(document, document.chunks))
+    standing = list(_references_in(targets, document, document.chunks))
     inside = [each for each in check_each(standing) if place.span.contains(each.reference.span)]
     outgoing = [each for each in check_each(inside) if not _is_own_name(targets, each)]
     near = [] if place.is_whole else [each for each in check_each(standing) if _is_led(targets, each, place)]
@@ -116,15 +117,39 @@ def _place(document: StoredDocument, query: ReferenceQuery) -> _RequestedPlace:
 # ---- finding
 
 
-def _references_in(document: StoredDocument, chunks: Iterable[Chunk]) -> Iterator[_FoundReference]:
+def _references_in(targets: Targets, document: StoredDocument, chunks: Iterable[Chunk]) -> Iterator[_FoundReference]:
     """Yield the references in passages of one document, in reading order, each once."""
     found: dict[tuple[Span, str], _FoundReference] = {}
     for chunk in check_each(chunks):
-        for reference in chunk.links:
+        for reference in _links_of(targets, chunk):
             if not reference.target.lower().startswith("mailto:"):  # an e-mail address is not a place
                 found.setdefault((reference.span, reference.target), _FoundReference(reference, document, chunk.span))
     for _, each in sorted(found.items(), key=lambda item: item[0]):
         yield each
+
+
+def _links_of(targets: Targets, chunk: Chunk) -> list[Reference]:
+    """List the references of a passage, also those that only the stored documents explain.
+
+    Nothing but a stored document tells that ACME publishes documents: "ACME 100, clause 4.2" is read as the clause 4.2
+    of the document that says so, and "ACME 100" as no reference.
+    """
+    links = list(chunk.links)
+    for _, start, end in mentions_at(chunk.content):
+        name = Span(chunk.span.start + start, chunk.span.start + end)
+        if any(each.span.overlaps(name) for each in links):
+            continue
+        printed = chunk.content[start:end]
+        record, clause, _ = targets.document_named(printed)
+        if record is None or clause:
+            continue
+        known = {each.number for each in targets.document(record.id).structure.sections if each.number}
+        first, last, clauses = clauses_beside(chunk.content, start, end, known)
+        whole, text = Span(chunk.span.start + first, chunk.span.start + last), chunk.content[first:last]
+        links = [each for each in links if not each.span.overlaps(whole)]
+        places = [f" Annex {each}" if each.isalpha() else f" {each}" for each in clauses] or [""]
+        links += (Reference(text, ReferenceKind.DOCUMENT, f"{printed}{place}", whole) for place in places)
+    return links
 
 
 def _is_led(targets: Targets, found: _FoundReference, place: _RequestedPlace) -> bool:
@@ -176,7 +201,7 @@ def _from_outside(
             chunk
             for chunk in check_each(found)
             if (source := chunk.document_id) != record.id
-            and any(leads_here(targets, link, record, source) for link in chunk.links)
+            and any(leads_here(targets, link, record, source) for link in _links_of(targets, chunk))
         ]
         degraded.extend(notes)
         if naming and len(found) == _CANDIDATES:
@@ -195,7 +220,7 @@ def _references_to(
         except NotFoundError:
             continue
         passages = by_document[document_id]
-        for each in _references_in(document, [chunk for chunk in document.chunks if chunk.id in passages]):
+        for each in _references_in(targets, document, [chunk for chunk in document.chunks if chunk.id in passages]):
             reference, record = each.reference, place.document.record
             here = _names(targets, reference, record) or _links(targets, reference, record, document_id)
             if here and _leads_to(targets.of(document, reference), place):
