@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.ingest import IngestEventKind, IngestOptions
-from knowledge_mcp.model.query import Equals, RequirementQuery, SearchQuery
+from knowledge_mcp.model.query import Equals, RequirementQuery, SearchMode, SearchQuery
 from tests.engine.world import World
 
 RULES = """
@@ -55,6 +56,14 @@ def test_a_search_is_answered_from_the_current_edition_and_says_that_there_is_an
     answer = world.knowledge.search(SearchQuery("landing door shall close within seconds"))
     assert {hit.chunk.document_id for hit in answer.hits} == {"lifts-2023", "valves"}
     assert answer.editions == ("ACME 100: Lifts: the current edition is 2023; there are also 2018 (lifts-2018).",)
+
+
+@pytest.mark.parametrize("text", ["seatbelts", '"within 5 seconds"', "LD-5"])
+def test_a_search_that_finds_nothing_names_the_editions_that_it_left_out(world: World, text: str) -> None:
+    ask = SearchQuery(text, mode=SearchMode.KEYWORD)
+    assert world.knowledge.search(ask).editions[-1] == '1 older edition was not searched; edition "all" includes them.'
+    for other in (replace(ask, edition="all"), replace(ask, filter=Equals("document_id", "lifts-2018"))):
+        assert not any("not searched" in each for each in world.knowledge.search(other).editions)
 
 
 @pytest.mark.parametrize("name", ["Lift Format (LF) Version {}", "Lift Format (LF) (Version {})"])

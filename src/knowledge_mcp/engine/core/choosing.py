@@ -92,8 +92,17 @@ def filter_of(base: Base, known: Editions, query: SearchQuery) -> tuple[Filter |
     return And(tuple(parts)) if len(parts) > 1 else parts[0] if parts else None, choice
 
 
-def notes_on(known: Editions, document_ids: Iterable[str], edition: str) -> tuple[str, ...]:
-    """Say which of some documents have other editions; empty if all editions were requested."""
+def notes_on(
+    known: Editions, document_ids: Iterable[str], edition: str, missed: Choice | None = None
+) -> tuple[str, ...]:
+    """Say which of some documents have other editions; empty if all editions were requested.
+
+    Args:
+        known: the editions.
+        document_ids: the documents.
+        edition: as requested.
+        missed: the choice among which something asked for was not found; what it hid may contain it.
+    """
     if edition.strip().casefold() == ALL:
         return ()
     families: dict[str, Family] = {}
@@ -103,11 +112,12 @@ def notes_on(known: Editions, document_ids: Iterable[str], edition: str) -> tupl
             families.setdefault(family.key, family)
     notes = [family.note for family in list(families.values())[:_MOST_NOTES]]
     more = len(families) - len(notes)
-    return (
-        (*notes, f"{how_many(more, 'more document here has', 'more documents here have')} other editions.")
-        if more > 0
-        else tuple(notes)
-    )
+    if more > 0:
+        notes.append(f"{how_many(more, 'more document here has', 'more documents here have')} other editions.")
+    if missed is not None and missed.hidden:
+        hidden = how_many(len(missed.hidden), "older edition was", "older editions were")
+        notes.append(f'{hidden} not searched; edition "all" includes them.')
+    return tuple(notes)
 
 
 def _names_documents(filter: Filter | None) -> bool:

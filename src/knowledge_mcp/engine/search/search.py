@@ -264,6 +264,7 @@ def _search_to(
     shown = per_document(shown, query.per_document) if query.per_document is not None else shown
     page = tuple(map(cited, shown[query.offset : end]))
     found_in = (hit.chunk.document_id for hit in page)
+    missed = bool(notes) or not hits
     answer = SearchAnswer(
         hits=page,
         mode=mode,
@@ -275,7 +276,7 @@ def _search_to(
         else estimate(base, dataclasses.replace(query, text=best.text), mode, best.legs, statistics.chunks),
         also_asked=also_asked,
         notes=notes,
-        editions=() if editions is None else notes_on(editions, found_in, query.edition),
+        editions=() if editions is None else notes_on(editions, found_in, query.edition, choice if missed else None),
     )
     return answer, len(ranked)
 
