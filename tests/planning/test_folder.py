@@ -113,9 +113,10 @@ def test_documents_are_listed_searched_read_and_deleted(filled: World, command: 
     assert "--yes" in refused.stderr
     gone = command("delete", document["document_id"], "--yes")
     assert gone.stdout == f"Removed {document['document_id']}: {document['chunk_count']} chunks.\n"
-    missing = command("text", document["document_id"])
-    assert missing.exit_code == ExitCode.FAILURE
-    assert f"Document not found: {document['document_id']}" in missing.stderr
+    for missing in (command("text", document["document_id"]), command("delete", document["document_id"], "--yes")):
+        assert missing.exit_code == ExitCode.FAILURE
+        assert f"Document not found: {document['document_id']}" in missing.stderr
+        assert "`knowledge planning list`" in missing.stderr
 
 
 def test_files_of_one_name_are_distinguished_by_their_folders(world: World) -> None:
@@ -127,6 +128,13 @@ def test_files_of_one_name_are_distinguished_by_their_folders(world: World) -> N
     ]
     written = report_html(REF, world.papers, outcomes, datetime(2026, 11, 22, 9, 30, tzinfo=UTC))
     assert re.findall(r"<tr><td>(.*?)</td>", written) == ["Site Plan.pdf", "superseded/Site Plan.pdf"]
+
+
+def test_a_file_name_with_a_line_end_makes_no_other_line(filled: World, command: Any) -> None:
+    filled.paper("a\nb.pdf", "Access from the south.")
+    told = [command("ingest", str(filled.papers), "--ref", REF), command("list", "--ref", REF)]
+    told.append(command("search", "access from the south", "--ref", REF))
+    assert all(r"a\nb.pdf" in each.stdout for each in told)
 
 
 def test_a_list_of_the_folder_command_tells_files_apart(filled: World, command: Any) -> None:
@@ -249,7 +257,9 @@ def test_a_folder_that_may_not_be_looked_into_is_reported_and_never_taken_for_an
     monkeypatch.setattr(os, "scandir", refuse)
     ended = command("ingest", str(filled.papers), "--ref", REF)
     assert "1 success" in ended.stdout
-    assert f"Skipped folders that cannot be read: {closed}\nNext: Check their permissions." in ended.stderr
+    assert (
+        f"Skipped folders that cannot be read: {closed}\nNext: Check that they exist and may be read." in ended.stderr
+    )
     assert ended.exit_code == ExitCode.FAILURE
 
 

@@ -53,6 +53,18 @@ def test_a_watched_folder_names_what_is_gone_but_not_what_is_only_renamed(
     assert len(world.reader.readings) == 2
 
 
+def test_a_watched_folder_that_goes_away_is_named_and_its_documents_stay(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world.paper("a.pdf", "Access from the north.")
+    away = world.papers.with_name("away")
+    pause = taking([lambda: world.papers.rename(away), lambda: None, lambda: None])
+    choices = FolderChoices(world.papers, REF, watch=True, prune=True)
+    assert FolderRun(world.service, choices, pause=pause).run() == ExitCode.FAILURE
+    assert capsys.readouterr().err.count(f"Skipped folders that cannot be read: {world.papers}") == 1
+    assert [each.label("source_file") for each in world.service.documents_of(REF)] == ["a.pdf"]
+
+
 def test_a_watched_folder_s_new_and_changed_documents_are_filed_once_they_stop_growing(world: World) -> None:
     world.paper("a.pdf", *report(topic="First. "))
     pause = taking(

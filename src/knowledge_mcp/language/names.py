@@ -304,16 +304,23 @@ def _is_called(chunk: Chunk, name: Name) -> bool:
 
 
 def _as_item(chunk: Chunk, name: Name) -> Exactness:
-    """Return how a chunk matches a list item: by name, or by number with or without the item's kind in the text."""
+    """Return how a chunk matches a list item: by name, or by number with or without the item's kind in the text.
+
+    A row of a table is an item only with its kind: plots and drawings are numbered too.
+    """
     if any(_opens(name, line) for line in (chunk.section_title, *chunk.content.splitlines())):
         return Exactness.OWN
     number = name.key.removeprefix(name.item).strip()
-    if chunk.clause_number == number or _item_line(number).search(chunk.content):
+    lines = [found[0] for found in _item_line(number).finditer(chunk.content)]
+    if chunk.clause_number == number or lines:
         text = " ".join((chunk.content, chunk.context, chunk.section_title, *chunk.section_hierarchy)).casefold()
         titles = " ".join((chunk.section_title, *chunk.section_hierarchy)).casefold()
         if "." in number and name.item in titles:
             return Exactness.OWN  # row 7.3 of the table "Controls"
-        return Exactness.TITLE if name.item in text else Exactness.OPENING
+        if name.item in text:
+            return Exactness.TITLE
+        if chunk.clause_number == number or any("|" not in each for each in lines):
+            return Exactness.OPENING
     return Exactness.MENTIONED if name.pattern.search(chunk.content) else Exactness.ABSENT
 
 

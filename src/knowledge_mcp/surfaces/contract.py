@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar, get_type_hints, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict, PrivateAttr
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from knowledge_mcp import registry
 from knowledge_mcp.model.call import Call, Progress
@@ -149,8 +149,7 @@ def page_of(
 class JobProgress(Response):
     """How far a job is."""
 
-    done: float
-    total: float = 100.0
+    done: float = Field(description="Percent.")
     message: str
 
 

@@ -185,7 +185,7 @@ class FolderWatch:
         try:
             found = look_into(self._place, recursive=self._recursive)
         except NotFoundError:  # moved away for a moment, or a network drive that is not there now
-            return FolderFiles(())
+            return FolderFiles((), closed=(self._place,))
         return replace(found, documents=[path for path in found.documents if path != self._report])
 
 

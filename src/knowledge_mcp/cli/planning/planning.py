@@ -155,7 +155,7 @@ class FolderRun:
                 names = [path_text(path) if paths is found.closed else name_below(place, path) for path in fresh]
                 notify(f"{heading}: {list_first(names, 10)}")
                 if paths is found.closed:
-                    notify("Next: Check their permissions.")
+                    notify("Next: Check that they exist and may be read.")
 
     def _go_on(self) -> None:
         notify(f"Watching {path_text(self._choices.folder)}. Press Ctrl-C to stop.")
@@ -290,7 +290,7 @@ def _print_table(outcomes: Sequence[FileOutcome], place: Path) -> None:
     rows: list[list[str]] = []
     for each in outcomes:
         outcome = each.status if each.status != "error" else f"error: {each.answer['error_type']}"
-        rows.append([name_below(place, each.path), outcome, *(str(each.answer.get(key, "")) for key in keys)])
+        rows.append([one_line(name_below(place, each.path)), outcome, *(str(each.answer.get(key, "")) for key in keys)])
     columns = ("File", "Outcome", "Type", "Read by", "Pages", "Chunks")
     print_table(columns, rows, numbers={"Pages", "Chunks"})
     counts = {
@@ -362,7 +362,7 @@ def list_documents(options: StoreOptions, ref: Ref, types: Types = None) -> None
         rows = [
             (
                 each["document_id"],
-                Path(each["file_path"]).name,
+                one_line(Path(each["file_path"]).name),
                 each["document_type"],
                 each["extraction_method"] + (", drawings" if each["contains_drawings"] else ""),
                 str(each["chunk_count"]),
@@ -429,8 +429,9 @@ def search(
             return
         for each in answer["results"]:
             found = each["metadata"]
-            pages = f", page {found['page_numbers']}" if found["page_numbers"] else ""
-            place = f"{found['source_file']}{pages}"
+            word = "pages" if "," in found["page_numbers"] else "page"
+            pages = f", {word} {found['page_numbers'].replace(',', ', ')}" if found["page_numbers"] else ""
+            place = f"{one_line(found['source_file'])}{pages}"
             say(f"{each['relevance_score']:.2f}  {place}  ({found['application_ref']})", "bold")
             cut_from = f"{each['cut_from']}\n…\n" if "cut_from" in each else ""
             open_console().print(render(f"{cut_from}{each['text']}"))
@@ -464,10 +465,10 @@ def delete(options: StoreOptions, document_id: DocumentId, yes: Yes = False) -> 
     """
     with _open_service(options) as service:
         from knowledge_mcp.surfaces.planning.shapes import DeleteRequest
-        from knowledge_mcp.surfaces.planning.tools import delete_document
+        from knowledge_mcp.surfaces.planning.tools import delete_document, find_record
 
         request = load(DeleteRequest, document_id=document_id)
-        record = service.document(document_id)
+        record = find_record(service, document_id)
         confirm_removal(f"Remove '{record.id}' ({record.title}, {how_many(record.chunk_count, 'chunk')})?", yes=yes)
         answer = delete_document(service, request)
         options.tell(answer.sent(), f"Removed {answer.document_id}: {how_many(answer.chunks_deleted, 'chunk')}.")

@@ -85,7 +85,7 @@ def search_application_docs(
 
 def get_document_text(service: PlanningService, request: shapes.DocumentTextRequest) -> shapes.DocumentTextResponse:
     """Answer `get_document_text`."""
-    record = _record(service, request.document_id)
+    record = find_record(service, request.document_id)
     try:
         text = service.document_text(record.id)
     except NotFoundError as exc:
@@ -157,7 +157,7 @@ def list_applications(
 
 def delete_document(service: PlanningService, request: shapes.DeleteRequest) -> shapes.DeleteResponse:
     """Answer `delete_document`."""
-    record = _record(service, request.document_id)
+    record = find_record(service, request.document_id)
     try:
         removed = service.remove(record.id)
     except NotFoundError as exc:
@@ -315,7 +315,8 @@ def _summary(record: DocumentRecord) -> shapes.ApplicationDocument:
     )
 
 
-def _record(knowledge: Knowledge, document_id: str) -> DocumentRecord:
+def find_record(knowledge: Knowledge, document_id: str) -> DocumentRecord:
+    """Return the record of a document, or raise the error of this surface if there is none."""
     try:
         return knowledge.document(document_id)
     except NotFoundError as exc:
