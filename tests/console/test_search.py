@@ -43,6 +43,22 @@ def test_a_table_in_a_passage_is_shown_as_a_table(console: Console, standard: Se
     assert console.at(".result table td").all_text_contents() == ["Test", "requirement life"]
 
 
+def test_a_passage_from_right_to_left_ends_at_its_left(console: Console, service: Service) -> None:
+    service.add(a_document(3, ["يجب أن تتحمل المضخة ضغط 16 بار."], title="المضخة", filename="pumps.pdf"))
+    console.open()
+    console.search("المضخة")
+    ends = """(shown) => {
+        const text = document.createTreeWalker(shown, NodeFilter.SHOW_TEXT);
+        const nodes = []; while (text.nextNode()) nodes.push(text.currentNode);
+        const at = (node, offset) => { const one = document.createRange(); one.setStart(node, offset);
+            one.setEnd(node, offset + 1); return one.getBoundingClientRect().left; };
+        const last = nodes[nodes.length - 1];
+        return [at(nodes[0], 0), at(last, last.data.length - 1)];
+    }"""
+    first, last = console.at(".passage-text").evaluate(ends)
+    assert last < first
+
+
 def test_what_a_passage_was_cut_off_from_stands_above_it(console: Console, standard: Service) -> None:
     rows = a_document(2, ["| Audit | five years |", "b) audits are kept."], title="Records", filename="records.pdf")
     heads = ["Table 3\n| Method | Kept for |", "The supplier shall see that:"]
