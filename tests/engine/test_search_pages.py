@@ -9,10 +9,27 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_mcp.model.query import Hit, SearchMode, SearchQuery
+from knowledge_mcp.lexical.analyser import EnglishAnalyser
+from knowledge_mcp.model.chunk import Vector
+from knowledge_mcp.model.query import Filter, Hit, LegResults, SearchMode, SearchQuery
+from tests.engine.overridden import OverriddenStore
 from tests.engine.world import World
 
 PARTS = 140
+
+
+class Approximate(OverriddenStore):
+    """A store that finds other nearest passages if more are requested, as those do that compare no vector whole."""
+
+    def search(
+        self, collection: str, *, vector: Vector | None, text: str | None, filter: Filter | None, limit: int
+    ) -> LegResults:
+        legs = super().search(collection, vector=vector, text=text, filter=filter, limit=2 * limit)
+        found = [hit for place, hit in enumerate(legs.dense or ()) if limit > 100 or place % 5]
+        dense = None if legs.dense is None else tuple(found[:limit])
+        return replace(legs, dense=dense, lexical=None if legs.lexical is None else legs.lexical[:limit])
+
+
 QUESTIONS = (
     "clause 4",
     "REQ-7",
@@ -26,7 +43,10 @@ QUESTIONS = (
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """Write a standard of many alike clauses, with an index, a glossary and a second document about the same."""
-    made = World(tmp_path_factory.mktemp("pages"))
+    return _written(World(tmp_path_factory.mktemp("pages")))
+
+
+def _written(made: World) -> World:
     words = ("pump", "valve", "pipe", "seal", "motor", "sensor", "tank")
     clauses = [
         f"## 4.{at} The {words[at % 7]} of line {at}\n\nREQ-{at} The {words[at % 7]} of line {at} shall pass a "
@@ -72,6 +92,16 @@ def test_pages_of_any_size_are_one_answer(world: World, text: str, mode: SearchM
 def test_pages_of_legs_weighed_by_rank_are_one_answer(world: World, weight: float) -> None:
     query = SearchQuery(QUESTIONS[2], weight=weight)
     assert [hit.chunk.id for hit in _pages(world, query, 13)] == [hit.chunk.id for hit in _pages(world, query, 100)]
+
+
+@pytest.mark.parametrize("mode", [SearchMode.HYBRID, SearchMode.SEMANTIC])
+def test_pages_from_a_store_that_approximates_are_one_answer(tmp_path: Path, mode: SearchMode) -> None:
+    world = _written(World(tmp_path, store=Approximate(EnglishAnalyser())))
+    for text in QUESTIONS[2:]:
+        hits = list(islice(_pages(world, SearchQuery(text, mode=mode), 30), 150))
+        assert len({hit.chunk.id for hit in hits}) == len(hits) > 100
+        once = world.knowledge.search(SearchQuery(text, mode=mode, limit=100)).hits
+        assert [hit.chunk.id for hit in hits[: len(once)]] == [hit.chunk.id for hit in once]
 
 
 def test_what_lies_behind_many_that_say_the_same_is_found(tmp_path: Path) -> None:

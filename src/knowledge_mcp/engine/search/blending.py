@@ -19,11 +19,12 @@ import math
 import operator
 import struct
 from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import replace
 
 from knowledge_mcp.engine.core.base import PASSING, Base, Passages
 from knowledge_mcp.model.chunk import Chunk, Vector, embedding_key, numbers_of
 from knowledge_mcp.model.errors import KnowledgeError
-from knowledge_mcp.model.query import Filter, LegHit, LegScore
+from knowledge_mcp.model.query import Filter, LegHit, LegResults, LegScore
 
 WORDS = 4.2
 """Lambda for documents, chosen on the eleven sets that `evals.choices` names for the blend, like the constants
@@ -79,6 +80,26 @@ def blend(
     named = {chunk_id for _, chunk_id in best}
     in_dense, in_lexical = places(dense, named), places(lexical, named)
     return [(chunk_id, abs(score), in_dense.get(chunk_id), in_lexical.get(chunk_id)) for score, chunk_id in best]
+
+
+def both_legs(base: Base, vector: Vector | None, text: str | None, filter: Filter | None, limit: int) -> LegResults:
+    """Search both legs for at least `limit` hits; the first hits by meaning are the same for any limit.
+
+    A store that selects candidates by approximation finds other nearest passages if more are requested. Therefore the
+    dense leg begins with the hits of smaller searches, the smallest first.
+    """
+    depths = [base.depth]
+    while depths[-1] < limit:
+        depths.append(2 * depths[-1])
+    legs = base.search(vector=vector, text=text, filter=filter, limit=limit if len(depths) == 1 else depths[-1])
+    if legs.dense is None or len(depths) == 1:
+        return legs
+    found: dict[str, LegHit] = {}
+    for depth in depths[:-1]:
+        nearest = base.search(vector=vector, text=None, filter=filter, limit=depth).dense
+        found |= {hit.chunk_id: hit for hit in nearest or ()}
+    found |= {hit.chunk_id: hit for hit in legs.dense}
+    return replace(legs, dense=tuple(found.values()))
 
 
 def in_turns(

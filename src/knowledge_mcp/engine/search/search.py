@@ -14,7 +14,7 @@ from knowledge_mcp.engine.core.base import PASSING, USUAL_WEIGHT, Base, Passages
 from knowledge_mcp.engine.core.choosing import Choice, filter_of, notes_on
 from knowledge_mcp.engine.core.citing import cited
 from knowledge_mcp.engine.search.answerability import estimate
-from knowledge_mcp.engine.search.blending import Ranked, blend, feedback, in_turns, places, words_in_full
+from knowledge_mcp.engine.search.blending import Ranked, blend, both_legs, feedback, in_turns, places, words_in_full
 from knowledge_mcp.engine.search.by_name import (
     NAMED_FROM,
     NamesAsked,
@@ -231,12 +231,9 @@ def _search_to(
         editions = base.editions() if by_edition else None
         may_answer, choice = (query.filter, Choice()) if editions is None else filter_of(base, editions, query)
         query = dataclasses.replace(query, filter=may_answer)
-        legs = base.search(
-            vector=question.vector,
-            text=text if mode is not SearchMode.SEMANTIC else None,
-            filter=query.filter,
-            limit=rounded_up(depth, base.depth) if mode is SearchMode.HYBRID or phrases_in(query.text) else depth,
-        )
+        words = text if mode is not SearchMode.SEMANTIC else None
+        limit = rounded_up(depth, base.depth) if mode is SearchMode.HYBRID or phrases_in(query.text) else depth
+        legs = both_legs(base, question.vector, words, query.filter, limit)
         mode = _mode_left(legs, mode, degraded)
         statistics = counts_of(base.opened)
         wider = dataclasses.replace(query, limit=depth)
