@@ -108,6 +108,14 @@ def test_an_answer_that_a_host_would_cut_ends_earlier_and_says_where_to_go_on() 
     assert rounds > 2
 
 
+def test_a_cursor_that_would_be_refused_is_not_offered_and_the_answer_says_why() -> None:
+    knowledge = Long([f"crane {number}" for number in range(1100)])
+    assert sent(knowledge, n_results=25, cursor=975)["next_cursor"] == 1000
+    last = sent(knowledge, n_results=25, cursor=1000)
+    assert "next_cursor" not in last
+    assert last["message"] == "There are more results than can be paged through: narrow the question."
+
+
 def test_the_keyword_search_has_the_same_bounds() -> None:
     knowledge = Long()
     request = parse(KeywordSearchRequest, {"query": "crane", "max_tokens": 100, "max_per_document": 3, "cursor": 4})

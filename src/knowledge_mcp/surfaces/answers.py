@@ -53,7 +53,7 @@ ROOM_FOR_RESULTS = MAX_ANSWER_CHARACTERS - 4_000
 
 _OF_A_TOKEN = 4
 """Characters of a token of plain English, in which sizes are given."""
-_NOTE = "The answer was cut to fit; request fewer results, or read a result's uri, to see the rest."
+_NOTE = "The answer was cut to fit; ask for a part by a filter or limit, or search for what is missing."
 _RESERVE = 400
 """Size kept free for the note that an answer was cut."""
 

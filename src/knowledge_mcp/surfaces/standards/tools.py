@@ -11,7 +11,15 @@ from knowledge_mcp.engine.core.editions import Editions, edition_of_record
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.ingest import SourceStatus
-from knowledge_mcp.model.query import Check, DefinitionHit, RequirementHit, RequirementQuery, SearchMode, SearchQuery
+from knowledge_mcp.model.query import (
+    MOST_OFFSET,
+    Check,
+    DefinitionHit,
+    RequirementHit,
+    RequirementQuery,
+    SearchMode,
+    SearchQuery,
+)
 from knowledge_mcp.ports import Knowledge
 from knowledge_mcp.surfaces.answers import (
     ROOM_FOR_RESULTS,
@@ -73,13 +81,14 @@ def requirements(knowledge: Knowledge, request: shapes.RequirementsRequest) -> s
     every = [_requirement(hit) for hit in answer.hits]
     about = [request.topic, answer.degraded, answer.also_asked, answer.editions, message, suggestions]
     results, cut = _fitting(every, len(every), about)
+    following, message = _following(request.cursor, len(results), message, more=answer.more or cut is not None)
     return shapes.RequirementsResponse.of(
         answer,
         results=results,
         topic=request.topic,
         standard_filter=request.standard,
         total=len(results),
-        next_cursor=request.cursor + len(results) if answer.more or cut else 0,
+        next_cursor=following,
         truncated=cut,
         answerability=in_words(answer.answerability),
         message=message,
@@ -180,6 +189,7 @@ def _answer_search(
     if request.max_tokens is not None:
         results = passages.within(results, request.max_tokens - _SHELL - tokens_about(compact(about)), query.text)
     results, cut = _fitting(results, len(answer.hits), about)
+    following, message = _following(query.offset, len(results), message, more=answer.more or cut is not None)
     return shapes.StandardsSearchResponse.of(
         answer,
         results=results,
@@ -190,7 +200,7 @@ def _answer_search(
         message=message,
         suggestions=suggestions,
         filters_applied=shapes.FilterValues(**filters) if filters else None,
-        next_cursor=query.offset + len(results) if answer.more or cut else 0,
+        next_cursor=following,
         truncated=cut,
         keep=["answerability"],
     )
@@ -203,6 +213,15 @@ def _fitting(results: list[R], found: int, about: list[Any]) -> tuple[list[R], T
     omitted = found - len(kept)
     note = "The answer was cut to fit; continue with next_cursor."
     return kept, Truncation(omitted=omitted, note=note) if omitted else None
+
+
+def _following(cursor: int, shown: int, message: str, *, more: bool) -> tuple[int, str]:
+    """Return the cursor of the next page, 0 if there is none, and the message that also says where paging ends."""
+    if not more:
+        return 0, message
+    if cursor + shown <= MOST_OFFSET:
+        return cursor + shown, message
+    return 0, f"{message} There are more results than can be paged through: narrow the question.".strip()
 
 
 def _refuse_cursor(cursor: int, *, among: object) -> None:
