@@ -80,7 +80,7 @@ def test_nothing_to_compare_is_an_error_with_a_next_step(knowledge: Command, tmp
     (tmp_path / "story.md").write_text("# Story\n\nOnce upon a time.\n")
     done = knowledge("conflicts", str(tmp_path / "story.md"))
     assert done.code == 1
-    assert "no requirements or definitions" in done.err
+    assert f"no requirements or definitions in {tmp_path / 'story.md'}." in done.err
 
 
 def test_nothing_found_says_so_and_is_no_error(knowledge: Command, tmp_path: Path) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from knowledge_mcp.cli.shared.progress import BarProgress
+from knowledge_mcp.cli.shared.progress import BarProgress, WorkBar
 from knowledge_mcp.model.ingest import IngestEvent, IngestEventKind
+from tests.cli.conftest import Command
 
 
 @pytest.mark.parametrize(
@@ -31,3 +33,22 @@ def test_the_files_bar_says_what_is_done_and_moves(dry_run: bool, last: IngestEv
         (task, _) = vars(bars)["_bars"].tasks
         assert (task.description, task.completed, task.total) == (said, number, len(files))
     bars.pause()
+
+
+@pytest.mark.usefixtures("linker")
+@pytest.mark.parametrize(
+    ("command", "said"), [("trace", "Tracing 1 item to 1 item …"), ("compare", "Comparing one.md with two.md …")]
+)
+def test_what_may_take_long_shows_that_it_runs(
+    knowledge: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, said: str
+) -> None:
+    shown: list[str] = []
+
+    def show(_: WorkBar, text: str) -> None:
+        shown.append(text)
+
+    monkeypatch.setattr(WorkBar, "show", show)
+    for name in ("one.md", "two.md"):
+        (tmp_path / name).write_text("# Pumps\n\nThe pump shall stop.\n")
+    assert knowledge(command, str(tmp_path / "one.md"), str(tmp_path / "two.md")).code == 0
+    assert shown == [said]

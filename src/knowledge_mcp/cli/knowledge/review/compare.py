@@ -88,7 +88,9 @@ def compare(
         settings = options.settings()
         before, after = _with_own_names(_read_both(settings, old, new), old, new)
         comparing.must_be_editions(before, after, anyway=anyway)
-        changes = compare_editions(before, after)
+        with WorkBar() as bar:
+            bar.show(f"Comparing {before.name} with {after.name} …")
+            changes = compare_editions(before, after)
         shown = redline.narrow(redline.select(changes, kind), kind) if kind else changes
         pages = (
             (draw_pages(settings, old, changes, "old"), draw_pages(settings, new, changes, "new"))

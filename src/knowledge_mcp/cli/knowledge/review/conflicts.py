@@ -25,6 +25,7 @@ from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.readings import ReadDocument, demands_in, meanings_in, read_ingested
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.source import UNKNOWN, media_type_of
+from knowledge_mcp.support.wording import list_first
 from knowledge_mcp.surfaces.tables import counts_in_words, csv_text
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def conflicts_command(
         items, meanings = _read_all(settings, what or [])
         if not items and not meanings:
             raise InvalidInputError(
-                "There are no requirements or definitions in it.",
+                f"There are no requirements or definitions in {list_first(what or ['the knowledge base'], 5)}.",
                 suggestion="Name documents with requirements, or ingest some first.",
             )
         from knowledge_mcp.lexical.analyser import EnglishAnalyser

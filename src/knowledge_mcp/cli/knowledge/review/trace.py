@@ -24,10 +24,12 @@ from knowledge_mcp.cli.knowledge.review.items import items_of, original_of, pars
 from knowledge_mcp.cli.shared.failures import notify
 from knowledge_mcp.cli.shared.options import with_groups
 from knowledge_mcp.cli.shared.output import print_table, render, say, shortened, write_json
+from knowledge_mcp.cli.shared.progress import WorkBar
 from knowledge_mcp.cli.shared.session import CommandOptions
 from knowledge_mcp.engine.tracing.links import Trace, TraceLink, Verdict, trace
 from knowledge_mcp.model.source import MOST_BYTES
 from knowledge_mcp.support.files import read_whole
+from knowledge_mcp.support.wording import how_many
 from knowledge_mcp.surfaces import interchange, matrix
 
 if TYPE_CHECKING:
@@ -126,7 +128,9 @@ def trace_command(
         sources, targets = (items for _, items in sides)
         ids = ({each.id for each in items} for _, items in sides)
         decided = update_decisions(stored, accept or (), reject or (), *ids)
-        found = trace(sources, targets, build_linker(settings), decided)
+        with WorkBar() as bar:
+            bar.show(f"Tracing {how_many(len(sources), 'item')} to {how_many(len(targets), 'item')} …")
+            found = trace(sources, targets, build_linker(settings), decided)
         found = replace(found, lost=() if only_from or only_to else found.lost)  # it may lead to what was left out
         is_written = write_results(
             {
