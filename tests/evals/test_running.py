@@ -11,6 +11,7 @@ from knowledge_mcp.evals import AnswerPlace, EvalSet, Question, QuestionOptions,
 from knowledge_mcp.evals.judging import CitationCheck
 from knowledge_mcp.evals.measures import abstention, signals_of
 from knowledge_mcp.model.chunk import Chunk
+from knowledge_mcp.model.collection import DocumentStructure, OutlineEntry
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.query import Hit, LegScore, SearchAnswer, SearchMode, SearchQuery
@@ -119,6 +120,18 @@ def test_a_citation_that_points_beside_its_text_is_counted_as_wrong(world: World
     assert (check.shares["text"].right, check.shares["text"].checked) == (2, 3)
     assert (check.shares["clause"].right, check.shares["clause"].checked) == (2, 3)
     assert "not in clause 9.9" in "".join(check.wrong)
+
+
+def test_a_citation_whose_passage_begins_with_the_title_of_its_document_is_right(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "Pumps\n\n1 Scope\n\nThis is about pumps."
+    structure = DocumentStructure((OutlineEntry(1, "1", "Scope", Span(7, len(text))),))
+    monkeypatch.setattr(world.knowledge, "document_text", {"pumps": text}.__getitem__)
+    monkeypatch.setattr(world.knowledge, "document_structure", {"pumps": structure}.__getitem__)
+    check = CitationCheck(world.knowledge)
+    check.note(Question("q", "?", ()), [hit(passage("pumps", text, clause="1"))], {})
+    assert (check.shares["clause"].right, check.shares["clause"].checked) == (1, 1)
 
 
 def test_a_quote_found_in_another_clause_than_expected_is_counted_as_wrong(world: World) -> None:

@@ -195,16 +195,19 @@ def _clause_is_true(chunk: Chunk, text: str, structure: DocumentStructure) -> bo
         return None
     number = chunk.clause_number.casefold()
     around = (each for each in structure.sections if each.number is not None and each.number.casefold() == number)
-    place = _first_of_body(chunk.span, text, structure)
+    place = _first_of_body(chunk, text, structure)
     return any(each.span.start <= place < each.span.end for each in around)
 
 
-def _first_of_body(span: Span, text: str, structure: DocumentStructure) -> int:
+def _first_of_body(chunk: Chunk, text: str, structure: DocumentStructure) -> int:
     """Return the position of the first word that is not in a heading.
 
-    A passage may begin with the headings above its clause.
+    A passage may begin with the headings above its clause, and with the title of its document.
     """
+    span, title = chunk.span, chunk.document_title
     headings = {each.span.start: len(f"{each.number or ''} {each.title}".split()) for each in structure.sections}
+    if text.startswith(title, span.start):
+        headings.setdefault(span.start, len(title.split()))
     place = span.start
     words = 0
     for word in re.finditer(r"\S+", text[span.start : span.end]):
