@@ -316,6 +316,20 @@ async def test_conflicts_are_reported_with_both_places_by_kind_and_in_pages(serv
         assert [each["documents"] for each in jobs] == [[], [first, second]]
 
 
+async def test_conflicts_of_a_collection_are_those_of_current_editions(service: LibraryService) -> None:
+    async with make_world(service=service) as world:
+        editions = {2018: 5, 2023: 8}
+        for year, minutes in editions.items():
+            text = f"# ACME 100:{year} Roads\n\n## 1 Horses\n\nA zebra shall cross the road within {minutes} minutes.\n"
+            await world.bring(text, filename=f"roads-{year}.md")
+        whole = (await world.client.get("/conflicts", params={"collection": "default"})).json()
+        assert (whole["documents"], whole["total"]) == (1, 0)
+        assert whole["omitted"] == "1 older edition is omitted; give an edition's id to include it."
+        ids = [each["doc_id"] for each in (await world.client.get("/documents?collection=default")).json()["documents"]]
+        named = (await world.client.get("/conflicts", params={"document": ids})).json()
+        assert (named["total"], named.get("omitted", "")) == (1, "")
+
+
 async def test_conflicts_of_nothing_say_what_to_do(service: LibraryService) -> None:
     async with make_world(service=service) as world:
         plain = (await world.bring("# 1 Roads\n\nA zebra is seen.\n", filename="plain.md"))["doc_id"]

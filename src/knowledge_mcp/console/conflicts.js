@@ -46,7 +46,7 @@ function render(answer, say, offset) {
   const displayed = offset + pairs.length;
   say(
     `${count(answer.total, "pair")}, ${number(displayed)} shown, among ${count(answer.compared, "sentence")} with force of ` +
-      `${count(answer.documents, "document")}. A person must decide. Conflicts between differently worded sentences are not found.`,
+      `${count(answer.documents, "document")}. A person must decide. Conflicts between differently worded sentences are not found. ${answer.omitted ?? ""}`.trim(),
   );
   const lines = pairs.map(row);
   if (offset > 0) {

@@ -217,10 +217,12 @@ class ConflictsAnswer(ViewAnswer):
     """Pairs that may contradict or double each other; it is advice: other words for the same are not recognised.
 
     `documents` and `compared` count what was looked at, documents and sentences with force; `summary` counts all that
-    was found, by kind; `total` those of the kinds that were asked for.
+    was found, by kind; `total` those of the kinds that were asked for. Of a whole collection, the current editions are
+    compared; `omitted` says how many older ones are not.
     """
 
     documents: int
+    omitted: str = ""
     compared: int
     summary: dict[str, int]
     total: int

@@ -14,7 +14,7 @@ from knowledge_mcp.engine.changes.differences import ClauseChange
 from knowledge_mcp.engine.changes.impact import Touched, impact_of
 from knowledge_mcp.engine.changes.sentences import Weights
 from knowledge_mcp.engine.changes.side_by_side import side_by_side
-from knowledge_mcp.engine.core.editions import Editions, edition_of_record
+from knowledge_mcp.engine.core.editions import Editions, current_of, edition_of_record
 from knowledge_mcp.engine.evidence.outline import opening_words
 from knowledge_mcp.engine.tracing.checking import CheckRow, EvidenceSearch
 from knowledge_mcp.engine.tracing.conflicts import Conflict, Demand
@@ -237,8 +237,10 @@ def run_review(
     """
     with call.watched("The job was cancelled."):
         if request["kind"] == "conflicts":
-            ids = request["documents"] or [each.id for each in library.records(request["collection"])]
-            return conflicts_among(map(library.find, ids), len(ids), call.progress).sent()
+            named = request["documents"]
+            current, omitted = ([], "") if named else current_of(library.records(request["collection"]))
+            ids = named or [each.id for each in current]
+            return conflicts_among(map(library.find, ids), len(ids), call.progress, omitted).sent()
         one, other = (library.find(each) for each in request["documents"])
         decided = library.decisions(request["kind"], *request["documents"])
         if request["kind"] == "trace":
@@ -305,8 +307,13 @@ def check_between(
     )
 
 
-def conflicts_among(documents: Iterable[LibraryDocument], count: int, progress: Progress) -> ConflictsAnswer:
-    """Tell what contradicts or doubles what, and which terms are defined in two ways; as `conflicts_in`."""
+def conflicts_among(
+    documents: Iterable[LibraryDocument], count: int, progress: Progress, omitted: str = ""
+) -> ConflictsAnswer:
+    """Tell what contradicts or doubles what, and which terms are defined in two ways; as `conflicts_in`.
+
+    `omitted` says how many older editions are not among the documents.
+    """
     places: tuple[list[_Place], list[_Place]] = ([], [])
 
     def readings() -> Iterator[ReadDocument]:
@@ -321,6 +328,7 @@ def conflicts_among(documents: Iterable[LibraryDocument], count: int, progress: 
     found, compared = conflicts_in(readings(), count, progress)
     return ConflictsAnswer(
         documents=count,
+        omitted=omitted,
         compared=compared,
         summary=dict(Counter(each.kind.value for each in found)),
         total=len(found),
