@@ -17,6 +17,7 @@ from knowledge_mcp.language.names import (
     Name,
     QuestionNames,
     best_exactness,
+    exactness,
     names_in_question,
     names_it,
     term_in_question,
@@ -194,7 +195,7 @@ def _first(ranked: Sequence[Ranked], named: Mapping[str, float], limit: int) -> 
 def identifiers_not_found(
     base: Base, passages: Passages, asked: NamesAsked, filter: Filter | None, ranked: Sequence[Ranked]
 ) -> tuple[str, ...]:
-    """Report which identifiers of a question were found in no passage, one sentence each."""
+    """Report which identifiers of a question were found in no passage, or by a number alone, one sentence each."""
     within, every, is_document, designations = asked
     names = [each for each in every.names if every.alone or each.is_identifier]
     if is_document or not names:
@@ -205,7 +206,11 @@ def identifiers_not_found(
     missing = [
         each for each in names if each.key not in designated and not any(names_it(chunk, each) for chunk in near)
     ]
-    sentences: list[str] = []
+    sentences = [
+        f"{each.text} is not named in the results; the first of them only begin a line with its number."
+        for each in names
+        if each.item and max((exactness(chunk, each) for chunk in near), default=None) is Exactness.OPENING
+    ]
     for place, each in enumerate(missing):
         if any(other.pattern.fullmatch(each.text) for other in missing[:place]):
             continue  # "A.2" after "A2"
