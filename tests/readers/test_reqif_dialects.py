@@ -58,6 +58,7 @@ def test_doors_has_objects_within_objects_names_twice_and_relations_to_other_mod
 ) -> None:
     chapter, second = read(reader, tmp_path / "a.reqif", DOORS)
     assert (chapter.title, chapter.level, second.level) == ("Gate", "1", "1.1")
+    assert (chapter.informative, second.informative) == (True, False)
     assert chapter.links == (DeclaredLink("_away", "satisfies (from)"),)
     assert second.links == (DeclaredLink("_elsewhere", "satisfies"),)
     assert second.text == "Shown in [files/gate.png] below."

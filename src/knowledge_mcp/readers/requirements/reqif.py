@@ -36,7 +36,9 @@ _MADE = "clausewise-"
 _FOREIGN = "ReqIF.ForeignID"
 _MOST_BYTES = 256_000_000
 _MOST_DEPTH = 200
-_TITLES = ("reqif.chaptername", "reqif.name", "object heading", "title", "name", "heading", "summary")
+_CHAPTER = "reqif.chaptername"
+"""The attribute of headings: an object that has only this demands nothing."""
+_TITLES = (_CHAPTER, "reqif.name", "object heading", "title", "name", "heading", "summary")
 _TEXTS = ("reqif.text", "object text", "text", "description", "statement", "requirement text", "primary text")
 _ASIDE = re.compile(r"\b(?:informati(?:on|ve)|comments?|notes?|headings?|explanations?|rationale)\b", re.IGNORECASE)
 """Names of types of objects that are not normative."""
@@ -162,7 +164,7 @@ def _object(
         "heading": values.get(title, "") or label,
         "text": values.get(text, "") or ("" if title else _listed(values)),
         "kind": kind,
-        "informative": _ASIDE.search(kind) is not None,
+        "informative": _ASIDE.search(kind) is not None or (title.lower() == _CHAPTER and not text),
         "attributes": values,
         "links": [],
     }
