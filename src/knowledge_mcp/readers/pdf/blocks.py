@@ -79,7 +79,14 @@ def _place(line: Line) -> Box:
 _STEP, _MARKED_STEP = 1.28, 1.5
 """Maximum step to the next line of a paragraph as a factor of the line pitch: a mark in larger print moves the first
 line of an item up."""
+_FOOT = 0.6
+"""Share of a page's height below which its last line is that of a full page: figures and notes may be below it."""
+_LABEL = 20.0
+"""Maximum width of a title or label above text in other print, as a factor of the font size: about forty letters."""
+_FEWEST_STEPS = 3
+"""Minimum number of steps that show the line pitch of list items."""
 _CUT_WORD = re.compile(r"(?P<left>[^\W\d_]+)[-\u00ad\u2010\x02]$")
+_ADDRESS = re.compile(r"(?:://|www\.)\S{1,300}\Z")
 _TIED = re.compile(r"(?<=\S)[-–—/\u2010]\Z")
 _SYMBOL = re.compile(r"[^\W\d_]\S{0,7}\s(?:=|[–—])\s|[^\W\d_AI]\sis\s")
 """The beginning of an entry below a formula: "P = internal pressure", "g — acceleration", "t is the thickness"."""
@@ -105,8 +112,8 @@ class Vocabulary:
         """Join a line to the text before it.
 
         A hyphen at the end of the text is removed if the word without it occurs in the document. It is kept if the word
-        with it occurs, or if both parts occur as words; otherwise it is removed. Before a capital or a digit it is
-        kept.
+        with it occurs, or if both parts occur as words; otherwise it is removed. Before a capital or a digit, and in an
+        address, it is kept.
         """
         cut, after = _CUT_WORD.search(text, max(len(text) - 60, 0)), _NEXT_WORD.match(following)
         if cut is None or after is None or not after["right"][0].islower():
@@ -115,6 +122,8 @@ class Vocabulary:
             )
             return text.removesuffix("\x02") + joint + following
         left, right = cut["left"].lower(), after["right"].lower()
+        if _ADDRESS.search(text):
+            return text + following
         if left + right not in self._words:
             both = left in self._words and right in self._words
             if f"{left}-{right}" in self._words or both:
@@ -129,6 +138,7 @@ class Geometry:
         steps: defaultdict[float, Counter[float]] = defaultdict(Counter)
         self._right: dict[tuple[int, int], float] = {}
         self._struck = {page.number: page.struck for page in pages if page.struck}
+        self._foot = {page.number: _FOOT * page.height for page in pages}
         for page in pages:
             lines = [line for line in page.lines if not line.rotated]
             for line in lines:
@@ -140,7 +150,19 @@ class Geometry:
                 # a line that ends a sentence may end a paragraph too: the space below it is not the line pitch
                 if alike and 0.8 * one.size < step < 3 * one.size and not _ends(one.text):
                     steps[one.size][round(step, 1)] += 1
-        self._pitch = {size: min(counts, key=lambda step: (-counts[step], step)) for size, counts in steps.items()}
+        self._pitch = _usual(steps)
+        self._item_pitch = _usual(self._steps_in_items(pages))
+
+    def _steps_in_items(self, pages: Sequence[PageLayout]) -> Mapping[float, Counter[float]]:
+        """Count the steps from a full line of a list item to its next line, by font size: lists may have wider ones."""
+        steps: defaultdict[float, Counter[float]] = defaultdict(Counter)
+        for one, other in itertools.chain.from_iterable(itertools.pairwise(page.lines) for page in pages):
+            step = other.y0 - one.y0
+            alike = one.size == other.size and one.block == other.block and not one.rotated
+            hangs = 3 < other.x0 - one.x0 < _INDENT * one.size and one.size < step < 3 * one.size
+            if alike and hangs and not self._has_room(one, other) and not _ends(one.text) and _is_item(one, other):
+                steps[one.size][round(step)] += 1
+        return {size: counts for size, counts in steps.items() if counts.total() >= _FEWEST_STEPS}
 
     def continues(self, previous: Line, line: Line, text: str, kind: BlockKind, hang: float) -> bool:
         """Return whether `line` continues the block that ends with `previous`.
@@ -159,20 +181,35 @@ class Geometry:
         if previous.code != line.code and not ((hangs and words) or _is_flow(previous, line)):
             return False
         if line.page != previous.page or line.y0 < previous.y0 - previous.size:
-            return _sentence_continues(text, line) and abs(line.size - previous.size) < 0.6
+            goes_on = _sentence_continues(text, line) or self._runs_on(previous, line, text)
+            return goes_on and abs(line.size - previous.size) < 0.6
         if abs(line.y0 - previous.y0) < 0.4 * line.size:
             return line.x0 > previous.x0
         step = line.y0 - previous.y0 - self._struck_between(previous, line)
         pitch, most = self._pitch_of(previous), 1.2
+        if kind is BlockKind.LIST_ITEM and line.x0 > hang + 3 and not self._has_room(previous, line):
+            pitch = max(pitch, self._item_pitch.get(line.size, 0.0))
         if previous.code != line.code:  # monospaced fonts are set smaller
             pitch, most = max(pitch, self._pitch_of(line)), 2.0
         marked = hangs and line.text[:1].islower() and previous.x0 == hang and self.is_full(previous, line)
         most_step = _MARKED_STEP if marked else _STEP
         if step > most_step * pitch or line.x0 > previous.x1:
             return False
-        if abs(line.size - previous.size) > most or (line.bold != previous.bold and self._is_short(previous)):
+        if abs(line.size - previous.size) > most or (line.bold != previous.bold and self._is_title(previous, line)):
             return False
         return not self._paragraph_ends(previous, line, text, kind, hang)
+
+    def _is_title(self, line: Line, following: Line) -> bool:
+        """Return whether a line in other print than the next is a title or a label, and no part of its paragraph."""
+        is_label = line.x1 - line.x0 < _LABEL * line.size or not any(map(str.isalnum, following.text))
+        return self._is_short(line) and (is_label or self._has_room(line, following))
+
+    def _runs_on(self, previous: Line, line: Line, text: str) -> bool:
+        """Return whether a sentence goes on on the next page, with a name or acronym: its last line there is full."""
+        alike = line.bold == previous.bold and abs(line.x0 - previous.x0) < _SAME_INDENT
+        ended = _ends(text) or not text[-1:].isalpha()
+        turned = line.page == previous.page + 1 and previous.y1 > self._foot[previous.page]
+        return turned and alike and not ended and opening_of(line.text) is None and self.is_full(previous, line)
 
     def _pitch_of(self, line: Line) -> float:
         return self._pitch.get(line.size, 1.25 * line.size)
@@ -212,6 +249,17 @@ class Geometry:
         right = self._right.get((line.page, round(line.x0 / 40)), line.x1)
         word = len(following.text.split()[0]) + 1
         return right - line.x1 > word * (following.x1 - following.x0) / len(following.text)
+
+
+def _usual(steps: Mapping[float, Counter[float]]) -> dict[float, float]:
+    """Return the most frequent step of each font size, the smallest of several."""
+    return {size: min(counts, key=lambda step: (-counts[step], step)) for size, counts in steps.items()}
+
+
+def _is_item(line: Line, following: Line) -> bool:
+    """Return whether a line begins a list item and the next line does not."""
+    opening = opening_of(line.text)
+    return opening is not None and opening.kind is BlockKind.LIST_ITEM and opening_of(following.text) is None
 
 
 def _is_flow(previous: Line, line: Line) -> bool:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.model.document import LAYER_UNCHECKED, HiddenReason
 from knowledge_mcp.readers.pdf.annotations import PageComment, comments_on, take_balloons
+from knowledge_mcp.readers.pdf.bullets import take_bullets, take_icons
 from knowledge_mcp.readers.pdf.flow.bilingual import strip_between_languages
 from knowledge_mcp.readers.pdf.flow.commented import CommentStrips
 from knowledge_mcp.readers.pdf.flow.letters import write_as_printed
@@ -223,6 +224,8 @@ def pages(path: str, *, count: int, batch: int = BATCH) -> Iterator[ParsedBatch]
         for parsed in parser.parse_batches(path, batch_size=batch):
             found = list(parsed.result.pages)
             printed = _as_printed(path, found, parser)
+            take_icons(found)
+            take_bullets(found)
             items = [item for page in found for item in page.text_items]
             weights.settle(items)
             is_typed = typed.settle(items)

@@ -221,8 +221,12 @@ def _part(page: Any, text: Any, printed: str, parsed: ParsedPage) -> None:
 
 
 def _is_parted(text: Any, printed: str, word: str, words: set[str], least: float) -> bool:
-    """Return whether a word begins with another word of the page, and a gap follows that."""
-    halves = [at for at in range(2, len(word)) if word[:at] in words]
+    """Return whether a gap is in a word, beside another word of the page or where capitals end."""
+    halves = [
+        at
+        for at in range(2, len(word))
+        if word[:at] in words or word[at:] in words or (word[:at].isupper() and word[at:].islower())
+    ]
     start = printed.find(word) if halves else 0
     return any(gap_between(text, start + at - 1, start + at) > least for at in halves)
 
