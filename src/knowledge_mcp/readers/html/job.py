@@ -12,8 +12,10 @@ from knowledge_mcp.readers.html.contents import contents_of
 from knowledge_mcp.readers.html.hidden import take_out_hidden
 from knowledge_mcp.readers.html.lines import source_line
 from knowledge_mcp.readers.html.parsing import parse_html
+from knowledge_mcp.readers.html.remarks import take_comments
 from knowledge_mcp.readers.html.walk import html_pieces, walk_html
 from knowledge_mcp.readers.shared.containers import Element, local_name
+from knowledge_mcp.readers.shared.hidden import COMMENTS, comments_left_out, noted
 from knowledge_mcp.readers.shared.pieces import Piece, facts, heading, hidden_piece, messages
 from knowledge_mcp.readers.shared.text import text_of
 from knowledge_mcp.support.distribution import install_command
@@ -220,9 +222,11 @@ def _pieces(root: Element, warning: str, uri: str, *, main_text: bool) -> Iterat
     title, metadata = _described(root)
     warnings = [warning] if warning else []
     hidden = take_out_hidden(root)
+    if comments := take_comments(root):
+        warnings.append(comments_left_out(len(comments)))
+        metadata |= noted(COMMENTS, comments)
     headings = [_text_of(element) for element in root.iter("h1", "h2", "{*}h1", "{*}h2")]
-    if (contents := contents_of(root)) is not None:
-        _take_out([contents])
+    _take_out(contents_of(root))
     if uri.startswith("https://"):
         _take_out(root.iter(*_UNSAID))
         pieces, omission = main_content(root, uri, title)

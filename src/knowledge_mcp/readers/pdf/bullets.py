@@ -1,7 +1,8 @@
 """Marks of lines that are not letters: bullets that are drawn, which are written, and icons, which are left out.
 
 Browsers print bullets as small discs and circles. One counts if the same is drawn at the same distance before other
-lines: points of a plot lie anywhere. Icons next to notes and warnings are signs of icon fonts, whose codes mean other letters.
+lines: points of a plot lie anywhere. Icons next to notes and warnings are signs of icon fonts, whose codes mean other
+letters.
 """
 
 from __future__ import annotations

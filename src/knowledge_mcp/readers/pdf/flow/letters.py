@@ -131,7 +131,8 @@ def _with_codes(text: str) -> str:
     signs = text.split(" ")
     count = len(signs) if all(len(sign) == 1 for sign in signs) else int(len(signs[0]) == 1)
     return " ".join(
-        chr(_SYMBOL + ord(sign)) if place < count and "!" <= sign <= "\xff" else sign for place, sign in enumerate(signs)
+        chr(_SYMBOL + ord(sign)) if place < count and "!" <= sign <= "\xff" else sign
+        for place, sign in enumerate(signs)
     )
 
 
