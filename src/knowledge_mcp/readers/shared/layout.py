@@ -27,9 +27,10 @@ _CODE_PARTS = re.compile(
 )
 _ON_THE_LINE = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁾ᵃᵇᶜᵈᵉᶠᵍʰ", "0123456789-)abcdefgh")
 _NO_LETTER = re.compile(r"[\W_]+")
-_BOLD_FONT = re.compile(r"bold|black|heavy|demi|cmbx|sfbx", re.IGNORECASE)
+_LIBERTINE = r"lin(?:libertine|biolinum)[a-z]?"
+_BOLD_FONT = re.compile(rf"bold|black|heavy|demi|cmbx|sfbx|{_LIBERTINE}[bz]i?(?![a-z])", re.IGNORECASE)
 _VARIANT = re.compile(r"[-,]|(?<=[a-z])(?:PS|MT|Bold|Italic|Oblique|Roman|Regular|Medium|Light|Black|Semi|Demi)+")
-_ITALIC_FONT = re.compile(r"ital|obli|slant|cmti|sfti", re.IGNORECASE)
+_ITALIC_FONT = re.compile(rf"ital|obli|slant|cmti|sfti|{_LIBERTINE}[bz]?i(?![a-z])", re.IGNORECASE)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -67,13 +67,15 @@ def take_columns(pages: Sequence[PageLayout], headings: Sequence[Heading]) -> di
     region: list[tuple[PageLayout, Line]] = []
     loose: set[int] = set()
     begins: dict[int, bool] = {}
-    is_open = False
+    is_open, level = False, 0
     for page in pages:
         for element in list(page.elements):
             if isinstance(element, Line) and id(element) in starts:
                 begins |= _settle(region, loose)
                 region = []
-                is_open = role_of_title(starts[id(element)].title) in _ROLES
+                heading = starts[id(element)]
+                if not is_open or heading.level <= level:
+                    is_open, level = role_of_title(heading.title) in _ROLES, heading.level
             elif is_open and isinstance(element, Line) and id(element) not in inside and not element.rotated:
                 region.append((page, element))
                 loose.add(id(element))
@@ -113,7 +115,9 @@ def _settle(region: Sequence[tuple[PageLayout, Line]], loose: Collection[int]) -
 
 
 def _part_hanging(region: Sequence[tuple[PageLayout, Line]]) -> dict[int, bool]:
-    """Split the lines of entries with hanging terms: the gap before the meaning is the same in every line."""
+    """Split the lines of entries with hanging terms: the gap before the meaning is the same in every line, or the terms
+    are set in other print.
+    """
     left = min((line.x0 for _, line in region), default=0.0)
     firsts = [line for _, line in region if line.x0 < left + _NEAR]
     gaps = Counter(round(line.gap, 1) for line in firsts if line.split is not None)
@@ -124,7 +128,9 @@ def _part_hanging(region: Sequence[tuple[PageLayout, Line]]) -> dict[int, bool]:
         if line.split is not None and abs(line.gap - usual) < _SAME_GAP and _is_term(line.text[: line.split[0]])
     }
     inner = [line for _, line in region if line.x0 >= left + _NEAR]
-    if len(cut) < _MANY or len(cut) < _SHARE_OF_TERMS * len(firsts) or not inner:
+    if len(cut) < max(_MANY, _SHARE_OF_TERMS * len(firsts)) or not inner:
+        cut = _by_print(firsts)
+    if not cut:
         return {}
     begins = {id(line): True for line in firsts}
     for page in {id(page): page for page, _ in region}.values():
@@ -135,12 +141,22 @@ def _part_hanging(region: Sequence[tuple[PageLayout, Line]]) -> dict[int, bool]:
                 elements.append(element)
                 continue
             at, x = split
-            term = _cut(element, element.text[:at].rstrip(), element.x0, x - element.gap)
+            term = _cut(element, element.text[:at].rstrip(), element.x0, min(x, x - element.gap))
             words = _cut(element, element.text[at:].lstrip(), x, element.x1)
             elements += [term, words]
             begins |= {id(term): True, id(words): True}
         page.elements = elements
     return begins
+
+
+def _by_print(firsts: Sequence[Line]) -> dict[int, tuple[int, float]]:
+    """Return where the meaning begins in lines that begin with a term in bold or italics; empty if few do."""
+    cut = {
+        id(line): (line.lead, line.x0 + (line.x1 - line.x0) * line.lead / len(line.text))
+        for line in firsts
+        if 0 < line.lead < len(line.text.rstrip()) and _is_term(line.text[: line.lead])
+    }
+    return cut if len(cut) >= max(_MANY, _SHARE_OF_TERMS * len(firsts)) else {}
 
 
 def _is_term(words: str) -> bool:
