@@ -105,11 +105,12 @@ def _match_entries(entries: Sequence[Bookmark], pages: Sequence[PageLayout], *, 
     used: set[int] = set()
     found: list[Heading] = []
     missing: list[Bookmark] = []
-    for entry in entries:
-        for number in (entry.page, entry.page + 1, entry.page - 1):
+    for place, entry in enumerate(entries):
+        near = (entry.page, entry.page + 1, entry.page - 1)
+        for number in (*near, *_further(entries, place, found[-1].page if found else 0, max(lines, default=0))):
             top = heights[number] - entry.top if entry.top is not None and number == entry.page else None
             free = [line for line in lines.get(number, []) if id(line) not in used]
-            match = _numbered_only(entry.title, free) or _find(entry.title, free, top, exact=exact)
+            match = _numbered_only(entry.title, free) or _find(entry.title, free, top, exact=exact or number not in near)
             if match is not None:
                 taken, cut = match
                 used.update(id(line) for line in taken)
@@ -127,6 +128,24 @@ def _match_entries(entries: Sequence[Bookmark], pages: Sequence[PageLayout], *, 
     if not exact:
         found.extend(_locate_entries(missing, found, pages))
     return in_order(found, pages)
+
+
+def _further(entries: Sequence[Bookmark], place: int, last: int, end: int) -> range:
+    """Return the pages on which the words of a bookmark may be that points where the one before it does.
+
+    TeX points to the last numbered heading if one without a number has no anchor.
+
+    Args:
+        entries: all bookmarks.
+        place: of the bookmark among them.
+        last: page of the heading found before it.
+        end: the last page.
+    """
+    entry, before = entries[place], entries[place - 1]
+    if not place or entry.top is None or (entry.page, entry.top) != (before.page, before.top):
+        return range(0)
+    after = (each.page for each in entries[place + 1 :] if (each.page, each.top) != (entry.page, entry.top))
+    return range(max(last, entry.page + 2), next(after, end) + 1)
 
 
 def _numbered_only(title: str, lines: Sequence[Line]) -> tuple[list[Line], int] | None:
