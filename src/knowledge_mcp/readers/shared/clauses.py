@@ -415,7 +415,7 @@ class ClauseFinder:
         """Read a number and a term that are set apart before their definition, in a terms clause."""
         found = self._titled(block)
         above = self._open[-1][0] if self._open else ()
-        if found is None or found.cut == len(block.span):
+        if found is None:
             return None
         *parents, last = found.key
         is_first, is_later = above == tuple(parents), above[:-1] == tuple(parents) and above[-1:] < (last,)

@@ -353,7 +353,7 @@ def _flows(line: Line, following: Line, edges: dict[int, float]) -> bool:
         return True
     if following.style != line.style or not -0.5 * line.size < step < 0.6 * line.size or following.y0 <= line.y0 + 2:
         return False
-    full = line.x1 > edge - 0.12 * (line.x1 - line.x0)
+    full = line.x1 > edge - 0.12 * (line.x1 - line.x0) or line.text.endswith("-")
     return (long and following.text[:1].islower()) or (full and not line.text.endswith((".", ":")))
 
 

@@ -24,6 +24,8 @@ _OBLIGES = re.compile(r"[^.:]{1,90} (?:shall|must|muss|müssen|darf|dürfen|doit
 """A verb that a title does not have, so that a sentence needs no full stop: its line may end where a reference does."""
 _LEADING = 4
 """Minimum number of blanks in a line that leads to a list, of which titles have no colon."""
+_STATING = 7
+"""Minimum number of blanks in a line with a full stop that is text without a verb: titles of eight words have none."""
 LEADING_TITLE = re.compile(r"(?P<title>[^\W\d_][^.,;:]{2,80})[,.:]\s+[\w(\[]")
 """A sentence that begins with its subject: "Sieve, with round perforations of diameter 1,4 mm."."""
 
@@ -81,6 +83,7 @@ def is_one_sentence(candidate: HeadingCandidate) -> bool:
     """Return whether a number is before one sentence without a heading, or before words that lead to a list."""
     title = candidate.numbered.title
     ended = title.endswith("。") or (title.endswith((".", ":")) and _is_sentence(title)) or _OBLIGES.match(title)
+    ended = ended or (title.endswith(".") and title.count(" ") >= _STATING)
     leads = title.endswith(":") and title.count(" ") >= _LEADING
     return candidate.cut is None and bool(ended or leads)
 
