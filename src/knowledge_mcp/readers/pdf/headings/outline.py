@@ -26,6 +26,8 @@ _NO_SECTION = re.compile(r"(?:(?:page|slide|sheet)?\s*\d+|(?:fig(?:ure)?|table|p
 _CUT_TITLE, _LOOSE = 40, 3
 _LISTED, _LISTED_SHARE = 0.95, 0.25
 _NUMBER_ONLY = re.compile(r"(?:§ ?\d{1,4} ?[a-z]?|(?:\d{1,3}|[A-Z])(?:\.\d{1,3}){1,6})\.?")
+_GLUED = re.compile(r"(?P<number>\d{1,3}(?:\.\d{1,3})+)(?P<title>[A-Z][a-z].*)", re.DOTALL)
+"""A number and a title, with a tab between them that is narrower than a blank."""
 _NUMBER_AND_DASH = re.compile(r"(?P<number>\d{1,3}(?:\.\d{1,3}){1,6})\.?\s*[–—-]")
 _LONGEST = 160
 """Maximum length of a title: programs make bookmarks of whole paragraphs that begin with a title."""
@@ -322,6 +324,8 @@ def _heading(lines: list[Line], cut: int | None, level: int, source: HeadingSour
         numbered = replace(split_clause_number(text if len(words) < len(text) else f"{text} X"), title="")
     elif alone := _NUMBER_AND_DASH.fullmatch(words):
         numbered = replace(numbered, number=alone["number"], title="")
+    elif numbered.number is None and (glued := _GLUED.fullmatch(words)):
+        numbered = replace(numbered, **glued.groupdict())
     title = numbered.title.rstrip(" –—-") or numbered.title
     return Heading(lines, level, numbered.number, title, numbered.informative, source, 1.0, cut)
 
