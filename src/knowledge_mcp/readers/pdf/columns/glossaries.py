@@ -128,11 +128,12 @@ def _part_hanging(region: Sequence[tuple[PageLayout, Line]]) -> dict[int, bool]:
         if line.split is not None and abs(line.gap - usual) < _SAME_GAP and _is_term(line.text[: line.split[0]])
     }
     inner = [line for _, line in region if line.x0 >= left + _NEAR]
-    if len(cut) < max(_MANY, _SHARE_OF_TERMS * len(firsts)) or not inner:
+    by_print = len(cut) < max(_MANY, _SHARE_OF_TERMS * len(firsts)) or not inner
+    if by_print:
         cut = _by_print(firsts)
     if not cut:
         return {}
-    begins = {id(line): True for line in firsts}
+    begins = {id(line): True for line in firsts if not by_print}
     for page in {id(page): page for page, _ in region}.values():
         elements: list[Line | Table] = []
         for element in page.elements:
