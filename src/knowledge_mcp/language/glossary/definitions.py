@@ -275,8 +275,9 @@ class _Finder:
         return self._below[parent] >= _GLOSSARY
 
     def _alternates(self, blocks: list[Block]) -> bool:
-        """Return whether a section always puts each term in its own paragraph above its definition."""
-        prose = [block.span.of(self.text) for block in blocks if block.kind is not BlockKind.HEADING]
+        """Return whether a section always puts each term in its own paragraph above its definition, which may list."""
+        apart = {BlockKind.HEADING, BlockKind.LIST_ITEM}
+        prose = [block.span.of(self.text) for block in blocks if block.kind not in apart]
         heads = [i for i, words in enumerate(prose) if _stands_alone(words)]
         pairs = [i for i in heads if i + 1 < len(prose) and not _stands_alone(prose[i + 1])]
         return len(pairs) >= _LEAST_PAIRS and len(pairs) * 4 >= len(heads) * 3 and len(pairs) * 3 >= len(prose)
