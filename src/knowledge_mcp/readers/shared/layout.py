@@ -22,8 +22,8 @@ _PER_POINT = 10
 _FIELDS = 5
 _NAME_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _CODE_PARTS = re.compile(
-    r"courier[a-z]*|monos?|monospaced?|monospac|consol|consolas|console|typewriter|menlo|code|monaco|andale|inconsolata"
-    r"|cmtt|cmsltt|cmitt|sftt|ectt|lmtt|txtt|mon|lettergothic|prestige|hack|cascadia|ocr[ab]?|fixedsys|terminal"
+    r"courier[a-z]*|monos?|monospaced?|monospac|consol|consolas|console|typewriter|menlo|code|monaco|andale|inconsolata[a-z]*"
+    r"|cmtt|cmsltt|cmitt|sftt|ectt|lmtt|txtt|mon|lettergothic|prestige|hack|cascadia|ocr[ab]?|fixedsys|terminal|mplusmn|cousine|iosevka[a-z]*"
 )
 _ON_THE_LINE = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁾ᵃᵇᶜᵈᵉᶠᵍʰ", "0123456789-)abcdefgh")
 _NO_LETTER = re.compile(r"[\W_]+")
