@@ -52,7 +52,7 @@ _ENTRY = re.compile(
     r"(?:\*\*(?P<bold>[^*\n]{1,80}?):?\*\*:?|__(?P<under>[^_\n]{2,80}?):?__:?|[“\"](?P<quoted>[^”\"\n]{2,80})[”\"]:?"
     r"|(?P<plain>[^\W_](?:[^\n:—–.;]|\.(?=\w)|;(?=\s\w)){0,70}?)"
     r"|(?P<symbol>[^\w\s•–—-][^\n:—–]{0,24}?(?=:\s|\s[—–-]\s|[ ]*\n)))"
-    r"(?P<sep>(?(number)\.\s+(?=[A-Z])|(?!))|\s*:\s+|\s+[—–-]\s+|\s*\n|\s+(?=means\b)|(?<=\*)\s+|(?<=”)\s+)(?P<text>\S)"
+    r"(?P<sep>(?(number)\.\s+(?=[A-Z])|(?!))|\s*:\s+|\s+(?:[—–-]\s+|[—–](?=[A-ZÀ-Þ]))|\s*\n|\s+(?=means\b)|(?<=\*)\s+|(?<=”)\s+)(?P<text>\S)"
 )
 _STOPPED = re.compile(r"(?P<term>[^\W\d_][^\n.:;—–]{1,70})\.\s+(?P<text>[A-ZÀ-Þ])")
 """A term and a full stop before its definition, as building codes print them in capitals, others in italics."""

@@ -83,6 +83,9 @@ _FOOT = 0.6
 """Share of a page's height below which its last line is that of a full page: figures and notes may be below it."""
 _LABEL = 20.0
 """Maximum width of a title or label above text in other print, as a factor of the font size: about forty letters."""
+_OF_MARK = 2.5
+"""Maximum difference in points between the sizes of an item's first line and the next: it may state that of its mark.
+"""
 _FEWEST_STEPS = 3
 """Minimum number of steps that show the line pitch of list items."""
 _CUT_WORD = re.compile(r"(?P<left>[^\W\d_]+)[-\u00ad\u2010\x02]$")
@@ -189,6 +192,7 @@ class Geometry:
         pitch, most = self._pitch_of(previous), 1.2
         if kind is BlockKind.LIST_ITEM and line.x0 > hang + 3 and not self._has_room(previous, line):
             pitch = max(pitch, self._item_pitch.get(line.size, 0.0))
+            most = _OF_MARK if previous.x0 == hang else most
         if previous.code != line.code:  # monospaced fonts are set smaller
             pitch, most = max(pitch, self._pitch_of(line)), 2.0
         marked = hangs and line.text[:1].islower() and previous.x0 == hang and self.is_full(previous, line)
@@ -424,6 +428,8 @@ class _Stream:
         kind = current.opening.kind
         if current.last.rotated or line.rotated or MARK_OF_NOTE.match(line.text):
             return False
+        if _mark(current.text) is not None and abs(line.y0 - current.last.y0) < 0.4 * line.size:
+            return line.x0 > current.last.x0
         known = self._begins.get(id(line))
         if known is not None and (known or kind is BlockKind.PARAGRAPH):
             return not known

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from knowledge_mcp.language.clauses import SectionRole, role_of_title
 from knowledge_mcp.language.glossary.terms import entry_number
-from knowledge_mcp.language.openings import mark_alone
+from knowledge_mcp.language.openings import mark_alone, opening_of
 from knowledge_mcp.readers.pdf.headings.entries import is_ended, right_edges
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, is_figures, lines_of
@@ -26,6 +26,8 @@ _PAGES = re.compile(r"[,.\s]\s?\d{1,4}(?:[–-]\d{1,4})?\Z")
 _COLUMNS = 2
 _MANY = 5
 """Minimum number of hanging terms in a glossary: the widest gaps of a few justified lines may be equal by chance."""
+_SEPARATES = ":–—-="
+"""Signs between a term and its meaning, which need no other separation."""
 _SAME_GAP = 0.3
 _SHARE_OF_TERMS = 0.7
 _LONGEST_TERM = 8
@@ -155,13 +157,17 @@ def _by_print(firsts: Sequence[Line]) -> dict[int, tuple[int, float]]:
     cut = {
         id(line): (line.lead, line.x0 + (line.x1 - line.x0) * line.lead / len(line.text))
         for line in firsts
-        if 0 < line.lead < len(line.text.rstrip()) and _is_term(line.text[: line.lead])
+        if 0 < line.lead < len(line.text.rstrip())
+        and _is_term(line.text[: line.lead])
+        and line.text[line.lead :].lstrip()[0] not in _SEPARATES
+        and opening_of(line.text) is None
     }
     return cut if len(cut) >= max(_MANY, _SHARE_OF_TERMS * len(firsts)) else {}
 
 
 def _is_term(words: str) -> bool:
-    return 0 < len(words.split()) <= _LONGEST_TERM and words.rstrip()[-1] not in ".,;:"
+    is_named = any(map(str.isalnum, words)) and words.rstrip()[-1] not in ".,;:"
+    return is_named and len(words.split()) <= _LONGEST_TERM
 
 
 def _is_indexed(piece: _Piece) -> bool:

@@ -26,7 +26,7 @@ _NO_SECTION = re.compile(r"(?:(?:page|slide|sheet)?\s*\d+|(?:fig(?:ure)?|table|p
 _CUT_TITLE, _LOOSE = 40, 3
 _LISTED, _LISTED_SHARE = 0.95, 0.25
 _NUMBER_ONLY = re.compile(r"(?:§ ?\d{1,4} ?[a-z]?|(?:\d{1,3}|[A-Z])(?:\.\d{1,3}){1,6})\.?")
-_GLUED = re.compile(r"(?P<number>\d{1,3}(?:\.\d{1,3})+)(?P<title>[A-Z][a-z].*)", re.DOTALL)
+_GLUED = re.compile(r"(?P<number>\d{1,3}(?:(?:\.\d{1,3})+|(?=[.)])))[.)]?(?P<title>[A-ZÀ-ÖØ-Þ][^\W\d_].*)", re.DOTALL)
 """A number and a title, with a tab between them that is narrower than a blank."""
 _NUMBER_AND_DASH = re.compile(r"(?P<number>\d{1,3}(?:\.\d{1,3}){1,6})\.?\s*[–—-]")
 _LONGEST = 160
@@ -112,7 +112,9 @@ def _match_entries(entries: Sequence[Bookmark], pages: Sequence[PageLayout], *, 
         for number in (*near, *_further(entries, place, found[-1].page if found else 0, max(lines, default=0))):
             top = heights[number] - entry.top if entry.top is not None and number == entry.page else None
             free = [line for line in lines.get(number, []) if id(line) not in used]
-            match = _numbered_only(entry.title, free) or _find(entry.title, free, top, exact=exact or number not in near)
+            match = _numbered_only(entry.title, free) or _find(
+                entry.title, free, top, exact=exact or number not in near
+            )
             if match is not None:
                 taken, cut = match
                 used.update(id(line) for line in taken)
