@@ -356,3 +356,23 @@ def test_a_source_in_brackets_may_speak_of_the_notes_of_its_entry() -> None:
         (found,) = _found(_TERMS, _text(f"pump: {words}"))
         assert found.origin == source[9:-1]
         assert found.notes == (("Note 1 to entry: It hums.",) if "hums" in words else ())
+
+
+def test_definitions_that_lead_to_lists_stand_below_their_terms_too() -> None:
+    items = [Part(BlockKind.LIST_ITEM, f"• what it does first, and {at}") for at in range(5)]
+    parts = [
+        part
+        for term in ("Client", "Server", "Gateway")
+        for part in (
+            _text(term),
+            _text(f"A program or a device that is known to the {term.lower()}. It does this:"),
+            *items,
+        )
+    ]
+    assert [each.term for each in _found(_TERMS, *parts)] == ["Client", "Server", "Gateway"]
+
+
+def test_a_dash_between_a_term_and_its_meaning_may_have_no_blank_behind_it() -> None:
+    (entry,) = _found(_TERMS, Part(BlockKind.LIST_ITEM, "• Allowlist –A list of what is permitted"))
+    assert (entry.term, entry.text) == ("Allowlist", "A list of what is permitted")
+    assert _found(_TERMS, Part(BlockKind.LIST_ITEM, "• Low –high range of the pump")) == []

@@ -257,6 +257,8 @@ def test_a_typewritten_document_reads_as_a_printed_one(reader: PdfReader, font: 
         ("LetterGothicStd", True),
         ("Consolas,Bold", True),
         ("LucidaSans-Typewriter", True),
+        ("2bd48d+mplus1mn-regular", True),
+        ("Inconsolatazi4-Regular", True),
         ("ArialUnicodeMS", False),
         ("LucidaSansUnicode", False),
         ("MonotypeCorsiva", False),

@@ -196,6 +196,38 @@ def test_a_bookmark_with_a_narrow_tab_behind_its_number_has_the_number() -> None
     assert [(number, title) for _, number, title in outline(read_pdf(page))][1] == ("3.1", "Program foundation")
 
 
+def test_a_bookmark_with_a_narrow_tab_behind_a_bracket_has_the_number() -> None:
+    page = sheet()
+    for title in ("1)Einleitung", "2)Überblick", "3)Anforderungen"):
+        page.heading(title, bookmark=0)
+        page.paragraph(SENTENCE)
+    assert [number for _, number, _ in outline(read_pdf(page))] == ["1", "2", "3"]
+
+
+def test_items_of_a_glossary_keep_their_bullets() -> None:
+    from reportlab.pdfbase.pdfmetrics import stringWidth
+
+    page = sheet()
+    page.heading("Glossary")
+    for term in ("Allowlist", "Component", "Gateway", "Sorter", "Viewer", "Library"):
+        page.at(LEFT, page.y, "•")
+        page.at(LEFT + 9, page.y, term, font="Helvetica-Bold")
+        page.line("– list of the data that are permitted", x=LEFT + 12 + stringWidth(term, "Helvetica-Bold", 10))
+    found = texts(read_pdf(page), BlockKind.LIST_ITEM)
+    assert len(found) == 6
+    assert all(each.endswith("permitted") for each in found)
+
+
+def test_a_line_that_begins_with_program_text_of_low_signs_is_text() -> None:
+    page = sheet()
+    page.heading("1 Scope")
+    page.paragraph(SENTENCE, SENTENCE)
+    page.line("The pack may be packed, in which case all of its items shall be true, as with the sign")
+    page.at(LEFT, page.y, "..", font="Courier")
+    page.line("of the language, and the machine shall stop if one of them is not.", x=LEFT + 14)
+    assert not texts(read_pdf(page), BlockKind.CODE)
+
+
 def test_a_long_line_with_a_full_stop_or_a_hyphen_at_its_end_is_no_title() -> None:
     page = sheet()
     page.heading("1 Rules")

@@ -428,9 +428,8 @@ class _Stream:
         kind = current.opening.kind
         if current.last.rotated or line.rotated or MARK_OF_NOTE.match(line.text):
             return False
-        if _mark(current.text) is not None and abs(line.y0 - current.last.y0) < 0.4 * line.size:
-            return line.x0 > current.last.x0
-        known = self._begins.get(id(line))
+        beside = abs(line.y0 - current.last.y0) < 0.4 * line.size and line.x0 > current.last.x0
+        known = False if beside and _mark(current.text) is not None else self._begins.get(id(line))
         if known is not None and (known or kind is BlockKind.PARAGRAPH):
             return not known
         if kind is BlockKind.CAPTION and is_title_of_caption(current.last, line):

@@ -117,9 +117,7 @@ def _settle(region: Sequence[tuple[PageLayout, Line]], loose: Collection[int]) -
 
 
 def _part_hanging(region: Sequence[tuple[PageLayout, Line]]) -> dict[int, bool]:
-    """Split the lines of entries with hanging terms: the gap before the meaning is the same in every line, or the terms
-    are set in other print.
-    """
+    """Split the lines of entries with hanging terms: before equal gaps, or set in other print than the meanings."""
     left = min((line.x0 for _, line in region), default=0.0)
     firsts = [line for _, line in region if line.x0 < left + _NEAR]
     gaps = Counter(round(line.gap, 1) for line in firsts if line.split is not None)

@@ -316,9 +316,9 @@ def _change_of_face(page: Any, text: Any, item: TextItem) -> tuple[int, int] | N
 
 def _start_of(page: Any, text: Any, item: TextItem) -> int:
     """Return the index of an item's first letter in PDFium's text; negative if there is none."""
-    left = item.x + min(item.width / len(item.text), item.height) / 4
-    for share in _HEIGHTS:
-        place = on_page(page, page.get_size(), left, item.y + share * item.height)
+    wide = min(item.width / len(item.text), item.height)
+    for across, down in _PLACES:
+        place = on_page(page, page.get_size(), item.x + across * wide, item.y + down * item.height)
         at = int(raw().FPDFText_GetCharIndexAtPos(text, *place, _WITHIN, _WITHIN))
         if at >= 0:
             return at
@@ -342,8 +342,8 @@ _APART = 0.09
 to 0.05 between letters."""
 _TIGHT = 0.4
 """The same as a share of the usual blank of its line."""
-_HEIGHTS = (0.5, 0.75, 0.25)
-"""Heights at which the first sign of an item is looked for, as shares of its height: a full stop is low."""
+_PLACES = ((0.25, 0.5), (0.25, 0.75), (0.5, 0.75), (0.25, 0.25))
+"""Where the first sign of an item is looked for, as shares of a letter's width and height: a full stop is low."""
 _WITHIN = 2.0
 """Distance in points within which the first letter of an item is found."""
 _WORDS = re.compile(r"[^\s—]+—*|—+")
