@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from knowledge_mcp.language.openings import opening_of, split_clause_number
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.pdf import job
-from knowledge_mcp.readers.pdf.blocks import Geometry, Vocabulary
 from knowledge_mcp.readers.pdf.flow.guessed_tables import tables_of
 from knowledge_mcp.readers.pdf.headings.candidates import best_chain
 from knowledge_mcp.readers.pdf.ordering import lay_out
+from knowledge_mcp.readers.pdf.paragraphs.endings import Geometry, Vocabulary
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table
 from knowledge_mcp.readers.shared.numbering import follows, number_key
 from knowledge_mcp.support.sandbox import Refusal

@@ -9,7 +9,7 @@ from knowledge_mcp.readers.shared.hidden import remark
 
 _MARK, _NOTE = re.compile(r"cmnt_ref\d{1,6}"), re.compile(r"cmnt\d{1,6}")
 """Ids of the mark of a comment, and of the comment that leads back to it."""
-_LABEL = re.compile(r"\s*\[[a-z]{1,4}\]")
+_LABEL = re.compile(r"\[[a-z]{1,4}\]")
 
 
 def take_comments(root: Element) -> list[str]:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.model.document import LAYER_UNCHECKED, HiddenReason
 from knowledge_mcp.readers.pdf.annotations import PageComment, comments_on, take_balloons
-from knowledge_mcp.readers.pdf.bullets import take_bullets, take_icons
 from knowledge_mcp.readers.pdf.flow.bilingual import strip_between_languages
 from knowledge_mcp.readers.pdf.flow.commented import CommentStrips
 from knowledge_mcp.readers.pdf.flow.letters import write_as_printed
@@ -28,6 +27,7 @@ from knowledge_mcp.readers.pdf.geometry import BATCH, reopened
 from knowledge_mcp.readers.pdf.hidden import HiddenText, hidden_text, is_parsed, leave_out, take_out
 from knowledge_mcp.readers.pdf.lines import Box, FontWeights
 from knowledge_mcp.readers.pdf.ordering import lay_out
+from knowledge_mcp.readers.pdf.signs import take_bullets, take_icons
 from knowledge_mcp.readers.shared.layout import PageLayout
 from knowledge_mcp.support.sandbox_worker import Refusal
 

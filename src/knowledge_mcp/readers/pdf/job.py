@@ -17,7 +17,6 @@ from knowledge_mcp.language.openings import split_clause_number
 from knowledge_mcp.language.titles import LONGEST_TITLE, is_part_number
 from knowledge_mcp.readers.pdf import engine
 from knowledge_mcp.readers.pdf.annotations import PageComment, comment_warnings
-from knowledge_mcp.readers.pdf.blocks import blocks_of
 from knowledge_mcp.readers.pdf.columns.glossaries import take_columns
 from knowledge_mcp.readers.pdf.columns.symbols import explain_symbols
 from knowledge_mcp.readers.pdf.continued import join_tables
@@ -35,6 +34,7 @@ from knowledge_mcp.readers.pdf.headings.outline import (
     outline_headings,
     tagged_headings,
 )
+from knowledge_mcp.readers.pdf.paragraphs.blocks import blocks_of
 from knowledge_mcp.readers.pdf.running.furniture import remove_furniture, running_lines
 from knowledge_mcp.readers.pdf.running.labels import printed_labels
 from knowledge_mcp.readers.pdf.scans import COVERED, marks_of, pages_to_recognise, take_recognised, without_copies

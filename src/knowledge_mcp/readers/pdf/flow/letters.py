@@ -27,9 +27,9 @@ from knowledge_mcp.readers.pdf.geometry import (
     text_in,
 )
 from knowledge_mcp.readers.pdf.lines import HEAVY, Box, box_of, is_rotated, is_slanted, size_of
+from knowledge_mcp.readers.pdf.signs import SYMBOL, with_signs
 from knowledge_mcp.readers.shared.layout import is_bold_name, is_code_name, is_italic_name, letters_of
 from knowledge_mcp.readers.shared.richtext import raised_or_lowered
-from knowledge_mcp.support.charsets import has_private_characters, letters_for_symbols, signs_of_quantities
 
 if TYPE_CHECKING:
     from liteparse.types import ParsedPage, TextItem
@@ -38,13 +38,6 @@ _FORMULA = re.compile(r"[_^]\{|\\[a-z]")
 _NAMELESS = re.compile(r"[\x01-\x08\x0e-\x1f\x7f-\x9f]+")
 """Signs of a font without names, such as a tick in a cell: only their codes are known. As text they would be lost."""
 _LIGATURES = ("ff", "fi", "fl", "ffi", "ffl")
-_SYMBOL = 0xF000
-"""Base of the Unicode range to which signs of symbol fonts are mapped by their codes."""
-_DINGBAT_FONTS = ("wingdings", "wingdings-regular")
-_SYMBOL_FONTS = ("symbol", "symbolmt", *_DINGBAT_FONTS)
-"""Endings of the names of fonts whose signs are known by their codes."""
-_TICKS = "\uf0fc\uf0fb\uf0fe\uf0fd"
-"""Ticks and crosses of dingbat fonts: at the beginning of a line they have a meaning, unlike other signs there."""
 _INSET = 0.17
 """Share of its height by which an item extends beyond its letters, and may overlap those of the next line."""
 _BAND = 20
@@ -98,42 +91,19 @@ def write_as_printed(page: Any, text: Any, parsed: ParsedPage, hidden: Sequence[
             words = _printed(page, text, item, ligatures)  # the parser inserts spaces into words that run down
             item.text = words if letters_of(words) == letters_of(item.text) else item.text
         elif _NAMELESS.fullmatch(item.text):
-            item.text = "".join(chr(_SYMBOL + ord(sign)) for sign in item.text)
+            item.text = "".join(chr(SYMBOL + ord(sign)) for sign in item.text)
     counts = Counter(printed)
     counts.subtract(Counter("".join(item.text for item in parsed.text_items)))
     missing = {letter for letter, count in counts.items() if count > 0 and letter.isalnum()}
     if missing or ligatures:
         _add(page, text, parsed, missing, ligatures, hidden)
     for item in parsed.text_items:
-        item.text = _with_signs(item)
+        item.text = with_signs(item)
     _write_signs(page, text, printed, parsed)
     _part(page, text, printed, parsed)
     parsed.text_items = [part for item in parsed.text_items for part in _by_face(page, text, item)]
     _raise(page, text, printed, parsed)
     _close_up(page, text, parsed)
-
-
-def _with_signs(item: TextItem) -> str:
-    """Convert the signs of symbol fonts to Unicode, except one that may be a list marker.
-
-    The parser joins signs to words in another font: they are signs of quantities, unless they may mark an item.
-    """
-    font = (item.font_name or "").lower()
-    text = _with_codes(item.text) if font.endswith(_DINGBAT_FONTS) else item.text
-    if not (has_private_characters(text) and font.endswith(_SYMBOL_FONTS)):
-        return signs_of_quantities(text)
-    begins = has_private_characters(text[0]) and text[0] not in _TICKS and not text[1:2].isalnum()
-    return text[:begins] + letters_for_symbols(text[begins:], font)[0]
-
-
-def _with_codes(text: str) -> str:
-    """Write the signs of a dingbat font as their codes; a file may name them by the letters that have these codes."""
-    signs = text.split(" ")
-    count = len(signs) if all(len(sign) == 1 for sign in signs) else int(len(signs[0]) == 1)
-    return " ".join(
-        chr(_SYMBOL + ord(sign)) if place < count and "!" <= sign <= "\xff" else sign
-        for place, sign in enumerate(signs)
-    )
 
 
 class _Ligatures:

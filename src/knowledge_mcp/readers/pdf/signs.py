@@ -1,4 +1,4 @@
-"""Marks of lines that are not letters: bullets that are drawn, which are written, and icons, which are left out.
+"""Signs that are no letters: drawn bullets, which are written, icons, which are left out, signs of symbol fonts.
 
 Browsers print bullets as small discs and circles. One counts if the same is drawn at the same distance before other
 lines: points of a plot lie anywhere. Icons next to notes and warnings are signs of icon fonts, whose codes mean other
@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.language.openings import opening_of
-from knowledge_mcp.readers.pdf.flow.pictured import MOST_PICTURES
 from knowledge_mcp.readers.pdf.lines import is_rotated, size_of
+from knowledge_mcp.support.charsets import has_private_characters, letters_for_symbols, signs_of_quantities
 
 if TYPE_CHECKING:
     from liteparse.types import ParsedPage, TextItem, VectorShape
@@ -30,12 +30,22 @@ _GAP = 2.5
 """Maximum gap between a bullet and its words, as a factor of the font size: a tab."""
 _ALIKE = 1.0
 """Step in points by which sizes and distances are rounded: each bullet is drawn separately."""
+_MOST = 150
+"""Maximum number of round shapes on a page, as for pictures; with more it is a drawing."""
 _OFTEN = 3
 """Number of alike dots from which they are bullets, as for pictures at the beginning of lines."""
 
 _ICON_FONT = re.compile(r"font ?awesome|material ?(?:icons|symbols)|icomoon|fontello|glyphicons", re.IGNORECASE)
 _ICON = 1.5
 """Minimum size of an icon as a factor of the page's text: ticks in cells have that of their words."""
+
+SYMBOL = 0xF000
+"""Base of the Unicode range to which signs of symbol fonts are mapped by their codes."""
+_DINGBAT_FONTS = ("wingdings", "wingdings-regular")
+_SYMBOL_FONTS = ("symbol", "symbolmt", *_DINGBAT_FONTS)
+"""Endings of the names of fonts whose signs are known by their codes."""
+_TICKS = "\uf0fc\uf0fb\uf0fe\uf0fd"
+"""Ticks and crosses of dingbat fonts: at the beginning of a line they have a meaning, unlike other signs there."""
 
 _Form = tuple[int, int]
 """The height of a bullet and its distance from its words, in steps."""
@@ -71,7 +81,7 @@ def _dots(page: ParsedPage) -> Iterator[tuple[_Form, VectorShape, TextItem]]:
     graphics = page.vector_graphics
     shapes = [each for each in graphics.shapes if each.has_curve] if graphics is not None else []
     items = sorted((each for each in page.text_items if each.text.strip() and not is_rotated(each)), key=_middle)
-    if not items or not 0 < len(shapes) <= MOST_PICTURES:
+    if not items or not 0 < len(shapes) <= _MOST:
         return
     middles = [_middle(item) for item in items]
     largest = max(map(size_of, items))
@@ -109,3 +119,25 @@ def _fits(shape: VectorShape, item: TextItem, row: Sequence[TextItem]) -> bool:
 
 def _middle(item: TextItem) -> float:
     return item.y + item.height / 2
+
+
+def with_signs(item: TextItem) -> str:
+    """Convert the signs of symbol fonts to Unicode, except one that may be a list marker.
+
+    The parser joins signs to words in another font: they are signs of quantities, unless they may mark an item.
+    """
+    font = (item.font_name or "").lower()
+    text = _with_codes(item.text) if font.endswith(_DINGBAT_FONTS) else item.text
+    if not (has_private_characters(text) and font.endswith(_SYMBOL_FONTS)):
+        return signs_of_quantities(text)
+    begins = has_private_characters(text[0]) and text[0] not in _TICKS and not text[1:2].isalnum()
+    return text[:begins] + letters_for_symbols(text[begins:], font)[0]
+
+
+def _with_codes(text: str) -> str:
+    """Write the signs of a dingbat font as their codes; a file may name them by the letters that have these codes."""
+    signs = text.split(" ")
+    count = len(signs) if all(len(sign) == 1 for sign in signs) else int(len(signs[0]) == 1)
+    return " ".join(
+        chr(SYMBOL + ord(sign)) if place < count and "!" <= sign <= "\xff" else sign for place, sign in enumerate(signs)
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import unicodedata
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,6 +16,7 @@ from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.pdf.headings.candidates import Body, is_title_of_caption
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
 from knowledge_mcp.readers.pdf.lines import Box, code_text
+from knowledge_mcp.readers.pdf.paragraphs.endings import INDENT, SAME_INDENT, Geometry, Vocabulary, ends_sentence
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, packed
 from knowledge_mcp.readers.shared.richtext import raised_or_lowered
 
@@ -76,220 +77,13 @@ def _place(line: Line) -> Box:
     return line.shown or (line.x0, line.y0, line.x1, line.y1)
 
 
-_STEP, _MARKED_STEP = 1.28, 1.5
-"""Maximum step to the next line of a paragraph as a factor of the line pitch: a mark in larger print moves the first
-line of an item up."""
-_FOOT = 0.6
-"""Share of a page's height below which its last line is that of a full page: figures and notes may be below it."""
-_LABEL = 20.0
-"""Maximum width of a title or label above text in other print, as a factor of the font size: about forty letters."""
-_OF_MARK = 2.5
-"""Maximum difference in points between the sizes of an item's first line and the next: it may state that of its mark.
-"""
-_FEWEST_STEPS = 3
-"""Minimum number of steps that show the line pitch of list items."""
-_CUT_WORD = re.compile(r"(?P<left>[^\W\d_]+)[-\u00ad\u2010\x02]$")
-_ADDRESS = re.compile(r"(?:://|www\.)\S{1,300}\Z")
-_TIED = re.compile(r"(?<=\S)[-–—/\u2010]\Z")
-_SYMBOL = re.compile(r"[^\W\d_]\S{0,7}\s(?:=|[–—])\s|[^\W\d_AI]\sis\s")
-"""The beginning of an entry below a formula: "P = internal pressure", "g — acceleration", "t is the thickness"."""
 _FORMULA_NUMBER = re.compile(r"\((?:[A-ZА-Я]{1,2}[.-]?)?\d{1,3}(?:[.-]\d{1,3}){0,4}(?:[.-]?[a-z])?\)")
 _RELATION = re.compile(r"[=<>≤≥≈≠∝→]")
 """Signs of formulas: an amount in brackets at the end of a row is negative."""
-_WITHOUT_BLANKS = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]{2}")
-"""Two letters or signs of Chinese or Japanese, between which lines have no blank; Korean has blanks."""
-_NEXT_WORD = re.compile(r"(?P<right>[^\W\d_]+)")
-_WORDS = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
-_END = re.compile(r"[.:;!?][)\]\"”’]*$")
-
-
-class Vocabulary:
-    """The words of a document, to distinguish a hyphen at a word break from one that belongs to the word."""
-
-    def __init__(self, lines: Iterable[Line]) -> None:
-        self._words: set[str] = set()
-        for line in lines:
-            self._words.update(word.lower() for word in _WORDS.findall(line.text)[:-1])
-
-    def join(self, text: str, following: str) -> str:
-        """Join a line to the text before it.
-
-        A hyphen at the end of the text is removed if the word without it occurs in the document. It is kept if the word
-        with it occurs, or if both parts occur as words; otherwise it is removed. Before a capital or a digit, and in an
-        address, it is kept.
-        """
-        cut, after = _CUT_WORD.search(text, max(len(text) - 60, 0)), _NEXT_WORD.match(following)
-        if cut is None or after is None or not after["right"][0].islower():
-            joint = (
-                "" if _TIED.search(text, max(len(text) - 2, 0)) or _WITHOUT_BLANKS.match(text[-1:] + following) else " "
-            )
-            return text.removesuffix("\x02") + joint + following
-        left, right = cut["left"].lower(), after["right"].lower()
-        if _ADDRESS.search(text):
-            return text + following
-        if left + right not in self._words:
-            both = left in self._words and right in self._words
-            if f"{left}-{right}" in self._words or both:
-                return f"{text[:-1]}-{following}"
-        return text[:-1] + following
-
-
-class Geometry:
-    """The line pitch and column edges of a document, to find where a paragraph ends."""
-
-    def __init__(self, pages: Sequence[PageLayout]) -> None:
-        steps: defaultdict[float, Counter[float]] = defaultdict(Counter)
-        self._right: dict[tuple[int, int], float] = {}
-        self._struck = {page.number: page.struck for page in pages if page.struck}
-        self._foot = {page.number: _FOOT * page.height for page in pages}
-        for page in pages:
-            lines = [line for line in page.lines if not line.rotated]
-            for line in lines:
-                key = (page.number, round(line.x0 / 40))
-                self._right[key] = max(self._right.get(key, 0.0), line.x1)
-            for one, other in itertools.pairwise(lines):
-                step = other.y0 - one.y0
-                alike = one.size == other.size and one.block == other.block
-                # a line that ends a sentence may end a paragraph too: the space below it is not the line pitch
-                if alike and 0.8 * one.size < step < 3 * one.size and not _ends(one.text):
-                    steps[one.size][round(step, 1)] += 1
-        self._pitch = _usual(steps)
-        self._item_pitch = _usual(self._steps_in_items(pages))
-
-    def _steps_in_items(self, pages: Sequence[PageLayout]) -> Mapping[float, Counter[float]]:
-        """Count the steps from a full line of a list item to its next line, by font size: lists may have wider ones."""
-        steps: defaultdict[float, Counter[float]] = defaultdict(Counter)
-        for one, other in itertools.chain.from_iterable(itertools.pairwise(page.lines) for page in pages):
-            step = other.y0 - one.y0
-            alike = one.size == other.size and one.block == other.block and not one.rotated
-            hangs = 3 < other.x0 - one.x0 < _INDENT * one.size and one.size < step < 3 * one.size
-            if alike and hangs and not self._has_room(one, other) and not _ends(one.text) and _is_item(one, other):
-                steps[one.size][round(step)] += 1
-        return {size: counts for size, counts in steps.items() if counts.total() >= _FEWEST_STEPS}
-
-    def continues(self, previous: Line, line: Line, text: str, kind: BlockKind, hang: float) -> bool:
-        """Return whether `line` continues the block that ends with `previous`.
-
-        Args:
-            previous: the block's last line.
-            line: the next line in reading order.
-            text: the block's text so far.
-            kind: the kind of the block.
-            hang: the left edge of a list item's marker, or of the first line of other blocks.
-        """
-        if previous.aside != line.aside:
-            return False
-        hangs = kind is BlockKind.LIST_ITEM and line.x0 > hang + 3 and not _ends(text)
-        words = not line.code or (line.text[:1].islower() and not self._has_room(previous, line))
-        if previous.code != line.code and not ((hangs and words) or _is_flow(previous, line)):
-            return False
-        if line.page != previous.page or line.y0 < previous.y0 - previous.size:
-            goes_on = _sentence_continues(text, line) or self._runs_on(previous, line, text)
-            return goes_on and abs(line.size - previous.size) < 0.6
-        if abs(line.y0 - previous.y0) < 0.4 * line.size:
-            return line.x0 > previous.x0
-        step = line.y0 - previous.y0 - self._struck_between(previous, line)
-        pitch, most = self._pitch_of(previous), 1.2
-        if kind is BlockKind.LIST_ITEM and line.x0 > hang + 3 and not self._has_room(previous, line):
-            pitch = max(pitch, self._item_pitch.get(line.size, 0.0))
-            most = _OF_MARK if previous.x0 == hang else most
-        if previous.code != line.code:  # monospaced fonts are set smaller
-            pitch, most = max(pitch, self._pitch_of(line)), 2.0
-        marked = hangs and line.text[:1].islower() and previous.x0 == hang and self.is_full(previous, line)
-        most_step = _MARKED_STEP if marked else _STEP
-        if step > most_step * pitch or line.x0 > previous.x1:
-            return False
-        if abs(line.size - previous.size) > most or (line.bold != previous.bold and self._is_title(previous, line)):
-            return False
-        return not self._paragraph_ends(previous, line, text, kind, hang)
-
-    def _is_title(self, line: Line, following: Line) -> bool:
-        """Return whether a line in other print than the next is a title or a label, and no part of its paragraph."""
-        is_label = line.x1 - line.x0 < _LABEL * line.size or not any(map(str.isalnum, following.text))
-        return self._is_short(line) and (is_label or self._has_room(line, following))
-
-    def _runs_on(self, previous: Line, line: Line, text: str) -> bool:
-        """Return whether a sentence goes on on the next page, with a name or acronym: its last line there is full."""
-        alike = line.bold == previous.bold and abs(line.x0 - previous.x0) < _SAME_INDENT
-        ended = _ends(text) or not text[-1:].isalpha()
-        turned = line.page == previous.page + 1 and previous.y1 > self._foot[previous.page]
-        return turned and alike and not ended and opening_of(line.text) is None and self.is_full(previous, line)
-
-    def _pitch_of(self, line: Line) -> float:
-        return self._pitch.get(line.size, 1.25 * line.size)
-
-    def _struck_between(self, previous: Line, line: Line) -> float:
-        """Return the height of the lines that were struck out between two lines of a column, in points."""
-        left, right = min(previous.x0, line.x0), max(previous.x1, line.x1)
-        rows = {
-            round(box[1] / line.size)
-            for box in self._struck.get(line.page, ())
-            if previous.y0 < box[1] < line.y0 and box[0] < right and box[2] > left
-        }
-        return len(rows) * self._pitch_of(previous)
-
-    def _paragraph_ends(self, previous: Line, line: Line, text: str, kind: BlockKind, hang: float) -> bool:
-        ended = _ends(text)
-        if kind is BlockKind.LIST_ITEM and line.x0 < hang - 3 <= previous.x0:
-            # otherwise only its first line is indented
-            return ended or (self._is_short(previous) and self._has_room(previous, line))
-        if _SYMBOL.match(line.text) and not line.code and self._has_room(previous, line):
-            return True
-        if ended and self._is_short(previous) and (line.text[:1].isupper() or not line.text[:1].isalpha()):
-            return True
-        indented = line.x0 - previous.x0 > 0.8 * line.size
-        return ended and indented and kind is not BlockKind.LIST_ITEM and abs(previous.x0 - hang) > 1
-
-    def _is_short(self, line: Line) -> bool:
-        right = self._right.get((line.page, round(line.x0 / 40)), line.x1)
-        return line.x1 < right - 0.12 * max(right - line.x0, 1.0)
-
-    def is_full(self, line: Line, following: Line) -> bool:
-        """Return whether a line is full, so that the first word of the next line did not fit."""
-        return not self._is_short(line) and not self._has_room(line, following)
-
-    def _has_room(self, line: Line, following: Line) -> bool:
-        """Return whether the first word of the next line would have fitted: the line break was intended."""
-        right = self._right.get((line.page, round(line.x0 / 40)), line.x1)
-        word = len(following.text.split()[0]) + 1
-        return right - line.x1 > word * (following.x1 - following.x0) / len(following.text)
-
-
-def _usual(steps: Mapping[float, Counter[float]]) -> dict[float, float]:
-    """Return the most frequent step of each font size, the smallest of several."""
-    return {size: min(counts, key=lambda step: (-counts[step], step)) for size, counts in steps.items()}
-
-
-def _is_item(line: Line, following: Line) -> bool:
-    """Return whether a line begins a list item and the next line does not."""
-    opening = opening_of(line.text)
-    return opening is not None and opening.kind is BlockKind.LIST_ITEM and opening_of(following.text) is None
-
-
-def _is_flow(previous: Line, line: Line) -> bool:
-    """Return whether code at a line's edge is a word of running text and not a block of code."""
-    on = line.x0 <= previous.x0 + 2 or previous.text.endswith("-")
-    return line.text[:1].islower() and not _END.search(previous.text) and on
-
-
-def _ends(text: str) -> bool:
-    return _END.search(text, max(len(text) - 12, 0)) is not None
-
-
-def _sentence_continues(text: str, line: Line) -> bool:
-    if _ends(text) or not text:
-        return False
-    return line.text[:1].islower() or line.text[:1].isdigit() or text.endswith(("-", ",")) or line.text[:1] in "(§"
-
-
 _PLAIN = Opening(BlockKind.PARAGRAPH, "")
 _DIGIT, _LETTER = re.compile(r"\d+"), re.compile(r"[A-Za-z]+")
 _LONGEST_MARK = 7
 """Maximum number of characters of a list marker: "(xviii)"."""
-_INDENT = 4.0
-"""Maximum indent of the first line of a paragraph, as a factor of the font size."""
-_SAME_INDENT = 5.0
-"""Maximum distance in points between the markers of items of one depth."""
 
 
 @dataclass(slots=True)
@@ -440,14 +234,14 @@ class _Stream:
             return line.code and (line.page != current.last.page or line.y0 - current.last.y0 < 3 * line.size)
         on = self._geometry.continues(current.last, line, current.text, kind, current.hang)
         if opening is None:
-            return on and not (_mark(line.text) is not None and _ends(current.text))
+            return on and not (_mark(line.text) is not None and ends_sentence(current.text))
         if opening.sure:
             return opening.kind is BlockKind.CAPTION and on and not current.text.endswith(".")
         # "12. ...", "a) ..." and "- ..." may be the middle of a sentence, unless they begin a line of a list
         runs = kind is BlockKind.PARAGRAPH or line.x0 < current.hang - 3
         ended = current.text.endswith((".", ":", ";", ",", "or", "and")) or not runs
         step, last = line.x0 - current.last.x0, current.last
-        indented = last.x0 == current.hang and -_INDENT * line.size < step < 0 and self._geometry.is_full(last, line)
+        indented = last.x0 == current.hang and -INDENT * line.size < step < 0 and self._geometry.is_full(last, line)
         return on and not ended and (abs(step) < 3 or indented) and line.y0 > last.y0
 
     def _extend(self, current: _Open, line: Line) -> None:
@@ -469,16 +263,16 @@ class _Stream:
         current.code.append(line)
 
     def _depth(self, left: float) -> int:
-        while self._indents and left < self._indents[-1] - _SAME_INDENT:
+        while self._indents and left < self._indents[-1] - SAME_INDENT:
             self._indents.pop()
-        if not self._indents or left > self._indents[-1] + _SAME_INDENT:
+        if not self._indents or left > self._indents[-1] + SAME_INDENT:
             self._indents.append(left)
         return len(self._indents) - 1
 
     def _is_led(self, left: float, marker: str) -> bool:
         """Return whether an item is below one that ends in a colon, though not indented: its marker's form differs."""
         form = _DIGIT.sub("1", _LETTER.sub("a", marker))
-        if self._leading is not None and (form == self._leading[1] or abs(left - self._leading[0]) > _SAME_INDENT):
+        if self._leading is not None and (form == self._leading[1] or abs(left - self._leading[0]) > SAME_INDENT):
             self._leading = None
         self._form = form
         return self._leading is not None
@@ -550,7 +344,12 @@ def _ends_formula(current: _Open, line: Line) -> bool:
 def _ends_entry(current: _Open, line: Line) -> bool:
     """Return whether a block is an entry with a hanging indent, as below formulas, and the line is left of its rows."""
     hangs = current.opening is _PLAIN and current.left - current.hang > 0.8 * line.size
-    return hangs and line.x0 < current.hang + 2 and line.y0 > current.last.y0 + 0.4 * line.size and _ends(current.text)
+    return (
+        hangs
+        and line.x0 < current.hang + 2
+        and line.y0 > current.last.y0 + 0.4 * line.size
+        and ends_sentence(current.text)
+    )
 
 
 def _begins_footnote(line: Line) -> bool:

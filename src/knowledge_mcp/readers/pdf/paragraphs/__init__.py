@@ -1,0 +1,1 @@
+"""Lines to paragraphs, list items, notes and headings, in reading order across pages."""
