@@ -320,6 +320,7 @@ def _reads_like_a_title(candidate: HeadingCandidate, findings: Numbered, purity:
     if (
         text[-1] in ",;"
         or (text[-1] == "." and words > (12 if pure else 5))
+        or (text[-1] == ":" and words > 12)
         or (". " in text[12:-1] and text[-1] == ".")
     ):
         return False
