@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ _LINKED = 0.75
 """Share of its letters that are in links to places of the document."""
 _PRINTED = 0.75
 """Share of its rows that are titles: the others are cut or joined."""
+_ID = re.compile(r"\{[^{}]{0,200}\}\Z")
 _FIGURES = "0123456789"
 
 
@@ -31,7 +33,7 @@ def without_contents(tokens: Sequence[Token]) -> list[Token]:
     These are lists whose items are links to most of its headings; and tables, lists and paragraphs that print its
     headings with the numbers of their pages, as programs that convert print write them.
     """
-    titles = [plain_words(tokens[at + 1]) for at, token in enumerate(tokens) if token.type == "heading_open"]
+    titles = [_without_id(tokens[at + 1]) for at, token in enumerate(tokens) if token.type == "heading_open"]
     known = {letters_of(title) for title in titles}
     printed = {_name(title) for title in titles} - {""}
     kept: list[Token] = []
@@ -40,7 +42,7 @@ def without_contents(tokens: Sequence[Token]) -> list[Token]:
         token = tokens[at]
         end = at + 1
         named = speaks_of_document(above)
-        if token.type == "heading_open":
+        if token.type == "heading_open" or _is_title(tokens, at):
             above = plain_words(tokens[at + 1])
         elif token.level == 0 and (token.type in _BLOCKS or (named and token.type == "paragraph_open")):
             end = _end(tokens, at)
@@ -52,6 +54,17 @@ def without_contents(tokens: Sequence[Token]) -> list[Token]:
         kept += tokens[at:end]
         at = end
     return kept
+
+
+def _is_title(tokens: Sequence[Token], at: int) -> bool:
+    """Return whether a paragraph says that contents follow, as a title does."""
+    is_apart = tokens[at].type == "paragraph_open" and tokens[at].level == 0
+    return is_apart and speaks_of_document(plain_words(tokens[at + 1]))
+
+
+def _without_id(heading: Token) -> str:
+    """Return the words of a heading without the id behind them: "1 Scope {#scope}"."""
+    return _ID.sub("", plain_words(heading).rstrip())
 
 
 def _end(tokens: Sequence[Token], at: int) -> int:
