@@ -22,7 +22,7 @@ from knowledge_mcp.engine.tracing.obligations import (
     obligations_in,
     obligations_of_items,
 )
-from knowledge_mcp.engine.tracing.opposing import opposed_words
+from knowledge_mcp.engine.tracing.opposing import opposed_words, retraction
 from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in, one_text
 from knowledge_mcp.engine.tracing.row_checks import (
     CheckType,
@@ -32,6 +32,7 @@ from knowledge_mcp.engine.tracing.row_checks import (
     force_check,
     headings_of,
     limit_checks,
+    requires,
     section_check,
     terms_otherwise,
 )
@@ -46,6 +47,10 @@ from knowledge_mcp.support.checkpoints import check_each
 FOUND, PARTIAL = 0.5, 0.4
 """Minimum probabilities of evidence and of partial evidence. At .5 there are as many misses as errors; of the
 obligations with evidence, nine in ten are above .4 with their set left out (`python -m benchmarks.checking`).
+"""
+_AS_GOOD = 0.1
+"""Maximum difference of the probabilities of quotes that are evidence alike: one that requires outweighs one that
+recommends.
 """
 _MOST_QUOTES = 3
 _TRIED = 6
@@ -175,12 +180,8 @@ def check(
         quoted = [quote for quote, _ in found]
         stated = [(text if is_row(quote.quote) else quote.quote, quote.citation) for quote, text in found]
         checks = limit_checks(each.text, stated, each.tabled) if stated else []
-        sure = [(quote.quote, quote.citation) for quote in quoted if quote.probability >= FOUND]
-        advised = force_check(each.text, sure)
-        checks += [advised] if advised is not None else []
-        opposed = opposed_words(each.text, stated[0][0], terms) if stated else None
-        if opposed is not None:
-            checks.append(RowCheck(CheckType.CONFLICT, RowResult.DIFFERS, *opposed, stated[0][1]))
+        sure = [quote for quote in quoted if quote.probability >= FOUND]
+        checks += _objections(each.text, stated, sure, terms)
         section = section_check(each.text, headings, parts, terms)
         if section is not None:
             checks.append(section[0])
@@ -193,6 +194,36 @@ def check(
     has_evidence = any(row.verdict is not EvidenceVerdict.NONE for row in rows)
     outdated = _outdated_references(sentences, parts, editions)
     return CheckReport(tuple(rows), outdated, has_evidence or len(rows) < _FEWEST_ROWS)
+
+
+def _objections(
+    demand: str, stated: Sequence[tuple[str, str]], sure: Sequence[Quoted], terms: Terms
+) -> Iterator[RowCheck]:
+    """Yield what the words of the evidence say against it: a weaker force, a reserve, the opposite.
+
+    Args:
+        demand: its text.
+        stated: the evidence with its citations, best first.
+        sure: the evidence that counts as found.
+        terms: splits a text into terms.
+    """
+    opposed = opposed_words(demand, stated[0][0], terms) if stated else None
+    if opposed is not None:
+        yield RowCheck(CheckType.CONFLICT, RowResult.DIFFERS, *opposed, stated[0][1])
+    if not sure:
+        return
+    best = sure[0]
+    weaker = force_check(demand, best.quote, best.citation)
+    if weaker is not None:
+        near = (each for each in sure if each.probability >= best.probability - _AS_GOOD)
+        best = next((each for each in near if requires(each.quote)), best)
+        if best is sure[0]:
+            yield weaker
+            return
+    taken = retraction(demand, best.quote, terms) if opposed is None else None
+    if taken is not None:
+        kind = CheckType.CONFLICT if taken.is_opposite else CheckType.FORCE
+        yield RowCheck(kind, RowResult.DIFFERS, taken.asked, taken.found, best.citation)
 
 
 def _is_about(about: str, sentence: str, terms: Terms) -> bool:

@@ -15,11 +15,13 @@ from knowledge_mcp.engine.core.headings import heading_end, line_end
 from knowledge_mcp.engine.tracing.conflicts import Meaning, Terms, conflicting_definitions
 from knowledge_mcp.engine.tracing.differing_limits import DAY, days_as_limits
 from knowledge_mcp.engine.tracing.obligations import RowObligation
+from knowledge_mcp.engine.tracing.opposing import is_ban
 from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in
 from knowledge_mcp.engine.tracing.tabled import row_limits
 from knowledge_mcp.language.demands import is_condition, section_demanded
 from knowledge_mcp.language.editions import edition_statement
-from knowledge_mcp.language.force import PLAIN, Force, force_of
+from knowledge_mcp.language.force import PLAIN, Convention, Force, force_of, forces_of
+from knowledge_mcp.language.multilingual.denial import is_limited
 from knowledge_mcp.language.multilingual.force import FORCEFUL
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.quantities.bounds import Bound
@@ -270,34 +272,55 @@ def _keeps(value: float, limit: Quantity, stated: Quantity) -> bool | None:
 # ---- force
 
 
-def force_check(demand: str, quotes: Sequence[tuple[str, str]]) -> RowCheck | None:
-    """Report that evidence only recommends what is required, "should", or leaves it free, "need not".
+def force_check(demand: str, quote: str, where: str) -> RowCheck | None:
+    """Report that evidence only recommends, permits or leaves free what is required: "should", "may", "need not".
 
     Args:
         demand: its text.
-        quotes: the evidence that counts as found, with its citations, best first.
+        quote: the evidence.
+        where: its citation.
     """
-    asked = _strongest(demand)
-    strengths = [(_strongest(quote), quote, where) for quote, where in quotes]
-    if asked is None or asked.modality is not Modality.REQUIREMENT:
+    asked, stated = _strongest(demand), _strongest(quote)
+    if asked is None or stated is None or asked.modality is not Modality.REQUIREMENT:
         return None
-    advised = [each for each in strengths if each[0] is not None and _is_weaker(each[0])]
-    if not advised or len(advised) < len(strengths):
+    if not _is_weaker(stated, demand, quote):
         return None
-    force, quote, where = advised[0]
-    word = quote[force.start : force.end] if force is not None else ""
-    return RowCheck(CheckType.FORCE, RowResult.DIFFERS, demand[asked.start : asked.end], word, where)
+    words = demand[asked.start : asked.end], quote[stated.start : stated.end]
+    return RowCheck(CheckType.FORCE, RowResult.DIFFERS, *words, where)
 
 
-def _is_weaker(force: Force) -> bool:
-    """Return whether a word of force recommends something or frees from it."""
-    is_free = force.modality is Modality.PERMISSION and force.negated
-    return is_free or force.modality is Modality.RECOMMENDATION
+def requires(text: str) -> bool:
+    """Return whether a text has a word of force that requires: "shall"."""
+    force = _strongest(text)
+    return force is not None and force.modality is Modality.REQUIREMENT
+
+
+def _is_weaker(force: Force, demand: str, quote: str) -> bool:
+    """Return whether a word of force recommends something, frees from it, or permits it under no condition.
+
+    The demand has no word of this force itself, which evidence would only repeat.
+    """
+    if any(each.modality is force.modality for each in forces_of(demand, _convention(language_of(demand)))):
+        return False
+    if force.modality is not Modality.PERMISSION or force.negated:
+        return force.modality in {Modality.RECOMMENDATION, Modality.PERMISSION} and not is_ban(force, quote)
+    return not (is_limited(quote, language_of(f"{demand}\n{quote}")) or _ENABLES.search(demand))
+
+
+_ENABLES = re.compile(
+    r"(?:\b(?:able|right|free|possible) to|allow|permit|enabl|entitle|ermöglich|erlaub|gestatte|Recht auf|permet|droit"
+    r"|permiti|derecho)",
+    re.IGNORECASE,
+)
+"""Words of demands that permit something themselves: who may do it is allowed to."""
 
 
 def _strongest(text: str) -> Force | None:
-    language = language_of(text)
-    return force_of(text, replace(PLAIN, language=language) if language in FORCEFUL else PLAIN)
+    return force_of(text, _convention(language_of(text)))
+
+
+def _convention(language: str) -> Convention:
+    return replace(PLAIN, language=language) if language in FORCEFUL else PLAIN
 
 
 # ---- sections
