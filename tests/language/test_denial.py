@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_mcp.engine.tracing.opposing import opposed_words
+from knowledge_mcp.engine.tracing.opposing import opposed_words, retraction
 from knowledge_mcp.language.multilingual.denial import denials, is_limited, left_open
 from knowledge_mcp.lexical.analyser import EnglishAnalyser
 
@@ -75,6 +75,7 @@ def test_an_emergency_stop_denies_nothing_and_a_condition_limits_what_is_denied(
     ("ban", "quote", "is_opposed"),
     [
         ("Cables shall not be laid in the pump sump.", "The cables are laid in the pump sump.", True),
+        ("Cables shall not be laid in the pump sump.", "In winter the cables are laid in the pump sump.", True),
         ("Die Kabel dürfen nicht im Sumpf verlegt werden.", "Die Kabel werden im Sumpf verlegt.", True),
         ("Cables shall not be laid in the pump sump.", "No cables are laid in the pump sump.", False),
         ("Cables shall not be laid in the pump sump.", "Cables in the pump sump are laid in conduits.", False),
@@ -84,4 +85,5 @@ def test_an_emergency_stop_denies_nothing_and_a_condition_limits_what_is_denied(
     ],
 )
 def test_what_does_what_is_banned_contradicts_the_ban(ban: str, quote: str, is_opposed: bool) -> None:
-    assert (opposed_words(ban, quote, TERMS) is not None) is is_opposed
+    taken = opposed_words(ban, quote, TERMS) or retraction(ban, quote, TERMS)
+    assert (taken is not None) is is_opposed

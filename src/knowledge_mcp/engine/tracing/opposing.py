@@ -246,7 +246,8 @@ def _replaced(edit: _Edit, ours: _Sentence, theirs: _Sentence) -> Iterator[tuple
     limits = [limiting_words(each.text, each.language) for each in (ours, theirs)]
     are_bare = all(each.content(span) <= each.denied(span) for each, span in ((ours, edit.ours), (theirs, edit.theirs)))
     is_other = is_denied[0] != is_denied[1] and limits[0] == limits[1]
-    if is_other and are_bare and ours.denied(edit.ours) != theirs.denied(edit.theirs):
+    is_avoided = is_denied[0] > is_denied[1] and _AVOIDS.search(theirs.text)
+    if is_other and are_bare and not is_avoided and ours.denied(edit.ours) != theirs.denied(edit.theirs):
         yield Retraction(one or "not denied", other or theirs.text, is_opposite=True), Span(0, 0)
 
 
