@@ -35,6 +35,7 @@ def test_a_condition_that_the_demand_does_not_have_takes_something_back(demand: 
         (PUMPS, PUMPS.replace("person", "person, except in small plants")),
         (PUMPEN, PUMPEN.replace("warten", "warten, außer in kleinen Anlagen")),
         (POMPES, POMPES.replace("mois", "mois, sauf dans les petites installations")),
+        (POMPES, POMPES.replace("mois", "mois, à moins qu'un accord ne le remplace")),
         (BOMBAS, BOMBAS.replace("mes.", "mes, salvo en las instalaciones pequeñas.")),
     ],
 )
@@ -103,6 +104,11 @@ def test_a_denial_on_one_side_is_the_opposite(demand: str, quote: str) -> None:
         ("The record shall be kept.", "The record shall be kept by the team that usually meets on Monday morning."),
         ("If no key is given, it shall not open.", "It shall not open if no key is given."),
         (PUMPEN, PUMPEN.replace("warten", "warten und bei Bedarf ersetzen")),
+        (PUMPS, PUMPS.replace("person", "person, even if the plant is closed")),
+        (PUMPS, PUMPS.replace("person", "person wherever they are installed")),
+        (PUMPEN, PUMPEN.replace("warten", "warten, auch wenn das Werk geschlossen ist")),
+        (POMPES, POMPES.replace("mois", "mois, même si l'usine est fermée")),
+        (BOMBAS, BOMBAS.replace("mes.", "mes, aunque la planta esté cerrada.")),
     ],
 )
 def test_other_words_take_nothing_back(demand: str, quote: str) -> None:

@@ -12,7 +12,7 @@ from knowledge_mcp.language.multilingual.denial import denials, is_limited, left
 from knowledge_mcp.language.multilingual.force import FORCEFUL
 from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS, language_of
 from knowledge_mcp.language.quantities.reading import quantities
-from knowledge_mcp.language.requirements.conditions import conditions_in
+from knowledge_mcp.language.requirements.conditions import ConditionKind, conditions_in
 from knowledge_mcp.language.requirements.opposites import OPPOSITES
 from knowledge_mcp.language.requirements.reservations import ADDS_CLAUSE, hedge_in, is_less
 from knowledge_mcp.model.chunk import Modality
@@ -264,11 +264,16 @@ def _reserved(edit: _Edit, ours: _Sentence, theirs: _Sentence) -> Iterator[tuple
     for each in reserves if len(reserves) > len(conditions_in(ours.text)) else ():
         span = Span(each.start, each.end)
         is_new = 2 * theirs.content(_common(span, edit.theirs)) > theirs.content(span)
-        if is_new and not _word_before(theirs, span) & ADDS_CLAUSE:
+        restricts = each.kind is not ConditionKind.OPEN or _RESTRICTS.match(each.text)
+        if is_new and restricts and not _word_before(theirs, span) & ADDS_CLAUSE:
             yield Retraction("always", each.text), span
     hedge = hedge_in(words, theirs.language)
     if hedge and re.search(rf"\b{re.escape(hedge[1])}\b", ours.text, re.IGNORECASE) is None:
         yield Retraction("always", hedge[1]), Span(edit.theirs.start + hedge[0], edit.theirs.end)
+
+
+_RESTRICTS = re.compile(r"(?:only|nur|wenn)\b", re.IGNORECASE)
+"""Openings of conditions that restrict, among those that may also say how, when or where: "even if", "wherever"."""
 
 
 def _word_before(sentence: _Sentence, span: Span) -> set[str]:

@@ -36,7 +36,7 @@ _EXCEPTIONS = (
     r"unless|except(?:ing)?(?!ion)|with the exception of|(?<!be )(?<!is )(?<!are )other than|apart from|excluding"
     r"|(?<=, )save (?:for|as|where)"
     r"|es sei denn|außer(?! (?:Betrieb|Kraft|Acht|Haus|Dienst|Funktion|Frage)\b)|ausgenommen|mit Ausnahme|abgesehen von"
-    r"|sauf|hormis|à moins (?:que|qu['’])|à l['’]exception|salvo|excepto|a menos que|con excepción"
+    r"|sauf|hormis|à moins qu(?:e|(?=['’]))|à l['’]exception|salvo|excepto|a menos que|con excepción"
 )
 _CONDITIONS = (
     r"(?<!\bas )(?<!\bonly )(?<!\bcheck )(?<!\bverify )(?<!\bdetermine )(?<!\bsee )(?<!\bindicate )(?<!\bknow )"
@@ -46,12 +46,12 @@ _CONDITIONS = (
     r"|(?:where|when|wherever|whenever) (?:it is )?(?:applicable|appropriate|necessary|practicable|relevant|required"
     r"|feasible|specified|fitted|installed|present|available)"
     r"|(?:(?<=, )|\A)falls|(?<!nur )(?<!auch )(?<!selbst )(?:sofern|soweit|vorausgesetzt)"
-    r"|(?:à condition|pourvu) (?:que|qu['’]|de)"
+    r"|(?:à condition|pourvu) (?:qu(?:e|(?=['’]))|de)"
     r"|siempre que|a condición de"
 )
 _OPEN = (
     r"(?:only|even|also) (?:if|when|where|provided that)|when|whenever|where|wherever|while|as long as|so long as"
-    r"|(?:nur|auch|selbst)(?:,)? (?:wenn|falls|sofern|soweit)|wenn|solange|sobald|lorsqu['’e]|cuando"
+    r"|(?:nur|auch|selbst)(?:,)? (?:wenn|falls|sofern|soweit)|wenn|solange|sobald|lorsqu(?:e|(?=['’]))|cuando"
 )
 _BEGINS = re.compile(
     rf"(?<![\w-])(?:(?P<open>{_OPEN})|(?P<exception>{_EXCEPTIONS})|(?P<condition>{_CONDITIONS}))(?![\w-])",

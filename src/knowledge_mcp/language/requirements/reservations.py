@@ -6,12 +6,14 @@ import re
 
 _HEDGES = {
     "en": r"to the extent|as (?:far|much) as|usually|normally(?! (?:open|closed))|typically|generally|as a rule"
-    r"|in (?:general|principle)|ideally|preferably|where (?:practical|possible)"
+    r"|in (?:general|principle)|ideally|preferably|(?:where|when|if) (?:practical|practicable|possible|feasible)"
     r"|(?:aim|strive|seek|endeavou?r|intend|try|tries|attempt|plan)s? to|might|could",
-    "de": r"soweit|nach Möglichkeit|möglichst|in der Regel|grundsätzlich|normalerweise|üblicherweise|nach Ermessen",
+    "de": r"soweit|nach Möglichkeit|möglichst|in der Regel|grundsätzlich|normalerweise|üblicherweise"
+    r"|könnten?",
     "fr": r"dans la mesure|autant que|si possible|en (?:principe|général|règle générale)|généralement|normalement"
-    r"|de préférence",
-    "es": r"en la medida|en lo posible|en (?:general|principio)|generalmente|normalmente|preferentemente",
+    r"|de préférence|pourrai(?:t|ent)",
+    "es": r"en la medida|en lo posible|cuando sea posible|podrían?|en (?:general|principio)|generalmente|normalmente"
+    r"|preferentemente",
 }
 _HEDGED = {code: re.compile(rf"(?<![\w-])(?:{words})(?![\w-])", re.IGNORECASE) for code, words in _HEDGES.items()}
 _IF = re.compile(r"si\b", re.IGNORECASE)
