@@ -56,6 +56,7 @@ def test_evidence_that_requires_outweighs_equally_good_evidence_that_recommends(
     ("demand", "quote"),
     [
         (RECORDS, "Records may be destroyed only after each test of the operator is closed."),
+        (RECORDS, "The operator keeps a record of each test and may print it."),
         (RECORDS, "No record of a test may be destroyed by operators."),
         ("The door shall not be opened by visitors.", "The door may not be opened by visitors."),
         ("The system shall allow operators to export records.", "Operators may export records."),

@@ -31,6 +31,7 @@ from knowledge_mcp.language.quantities.ratings import is_rating, ratings_in
 from knowledge_mcp.language.quantities.reading import Quantity, without_parts_of
 from knowledge_mcp.language.quantities.subjects import are_apart, subjects_of, without_names
 from knowledge_mcp.language.quantities.units import is_physical
+from knowledge_mcp.language.requirements.reservations import ADDS_CLAUSE
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Span
@@ -304,6 +305,8 @@ def _is_weaker(force: Force, demand: str, quote: str) -> bool:
         return False
     if force.modality is not Modality.PERMISSION or force.negated:
         return force.modality in {Modality.RECOMMENDATION, Modality.PERMISSION} and not is_ban(force, quote)
+    if not ADDS_CLAUSE.isdisjoint(quote[: force.start].lower().split()[-1:]):
+        return False  # "is informed, and may object"
     return not (is_limited(quote, language_of(f"{demand}\n{quote}")) or _ENABLES.search(demand))
 
 
