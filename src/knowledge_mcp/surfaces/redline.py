@@ -21,7 +21,20 @@ if TYPE_CHECKING:
     from knowledge_mcp.engine.changes.sentences import Weights
     from knowledge_mcp.engine.changes.side_by_side import Marked
 
-_COLUMNS = ("clause_change", "change", "requirement", "old", "new", "from", "to", "old_text", "new_text", "elsewhere")
+_COLUMNS = (
+    "clause_change",
+    "change",
+    "requirement",
+    "old",
+    "new",
+    "from",
+    "to",
+    "old_text",
+    "new_text",
+    "elsewhere",
+    "row",
+    "column",
+)
 
 
 def _counted(name: str) -> str:
@@ -138,7 +151,12 @@ def _place(clause: Clause | None) -> dict[str, Any] | None:
 def _change(change: TextChange) -> dict[str, Any]:
     values: dict[str, Any] = {"kind": change.kind.value, "from": change.before, "to": change.after}
     values |= {"old_text": change.old_text, "new_text": change.new_text}
-    more = {"requirement": change.requirement, "elsewhere": change.elsewhere}
+    more = {
+        "requirement": change.requirement,
+        "elsewhere": change.elsewhere,
+        "row": change.row,
+        "column": change.column,
+    }
     return values | {name: value for name, value in more.items() if value}
 
 
@@ -151,10 +169,11 @@ def as_csv(changes: Sequence[ClauseChange]) -> str:
         head = (each.link.kind.value,)
         places = (cite_clause(each.link.old), cite_clause(each.link.new))
         for change in each.changes or (None,):
-            inside = ("", "", *places, "", "", "", "", "")
+            inside = ("", "", *places, *[""] * 7)
             if change is not None:
                 words = (change.before, change.after, change.old_text, change.new_text, change.elsewhere)
-                inside = (change.kind.value, change.requirement, *places, *words)
+                cell = (change.row, change.column)
+                inside = (change.kind.value, change.requirement, *places, *words, *cell)
             rows.append(head + inside)
     return csv_text(rows)
 

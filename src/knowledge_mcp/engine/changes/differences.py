@@ -12,6 +12,7 @@ from knowledge_mcp.engine.changes.inside.counterparts import CounterpartFinder, 
 from knowledge_mcp.engine.changes.inside.named import changed_definitions, changed_properties, changed_references
 from knowledge_mcp.engine.changes.inside.paired import as_words, edited, lone, obliges, turned
 from knowledge_mcp.engine.changes.inside.standing import demanded_alone, introduces, turned_clauses
+from knowledge_mcp.engine.changes.inside.tables import PairedTables, TextPair
 from knowledge_mcp.engine.changes.kinds import CUT, WEIGHTIEST_FIRST, ChangeType, LinkKind, TextChange
 from knowledge_mcp.engine.changes.marking import PrintedPlaces
 from knowledge_mcp.engine.changes.sentences import (
@@ -20,7 +21,6 @@ from knowledge_mcp.engine.changes.sentences import (
     Weights,
     counted_on,
     is_property,
-    pair_sentences,
     sentences_of,
     word_weights,
 )
@@ -136,33 +136,72 @@ def _inside(
         whole = [*changed_definitions(olds, news), *changed_references(olds, news, numbers, own.designations)]
     for change in whole:
         yield group[0][0], change
-    reported = _Reported(whole)
-    places = PrintedPlaces((*olds, *news), own.names)
-    known = _Relations(before, after, olds, news)
-    pairs = list(pair_sentences(texts, others, weights))
+    printed = ([text for text, _ in before], [text for text, _ in after])
+    tables = PairedTables((olds, news), printed, (texts, others), weights)
+    yield from ((group[0][0], change) for change in tables.columns if not columns.has(change))
+    pairs = list(tables.pair_others())
     if len(olds) == len(news) == 1 and olds[0].number == news[0].number and heading_identifier(olds[0].number):
         pairs = _with_rewritten(pairs, _stated(texts, convention), _stated(others, convention))
     counting = counted_on(pairs, texts, others)
-    demanded = demanded_alone(pairs, texts, others, lambda text: obliges(text, convention))
-    excepted = demanded_alone(pairs, texts, others, is_exception)
-    is_informative = all(each.informative for each in (*olds, *news))
-    is_aside = all(any(map(speaks_of_document, each.path)) for each in (*olds, *news))
-    for left, right in (pair for pair in pairs if pair not in counting):
-        ones, theirs = [texts[at] for at in left], [others[at] for at in right]
-        home = _home(group, before[left[0]][1] if left else None, after[right[0]][1] if right else None)
-        if left and right:
-            is_sure = known.has(before[left[0]][1], after[right[0]][1])
-            found = edited(ones, theirs, convention, places, numbers, ALL_ALIKE if is_sure else weights)
-            found += [] if is_informative else turned(ones, theirs, found, convention)
-            found = as_parts(ones, theirs, found, convention)
-            if is_aside and found and not any(obliges(each, convention) for each in (*ones, *theirs)):
-                found = [as_words(" ".join(ones), " ".join(theirs))]  # numbers of references and indexes limit nothing
-        else:
-            is_excepted = (left, right) in excepted
-            is_item = (left, right) in demanded
-            found = [lone(" ".join(ones), " ".join(theirs), convention, is_item=is_item, is_excepted=is_excepted)]
+    sentences = [tables.texts_of(pair) for pair in pairs if pair not in counting]
+    compare = _PairComparer(
+        convention,
+        PrintedPlaces((*olds, *news), own.names),
+        numbers,
+        weights,
+        [*pairs, *(each.places for each in tables.cells)],
+        (texts, others),
+        (olds, news),
+    )
+    known = _Relations(before, after, olds, news)
+    reported = _Reported(whole)
+    for each in (*sentences, *tables.cells):
+        left, right = each.places
+        ours, its = before[left[0]][1] if left else None, after[right[0]][1] if right else None
+        is_sure = bool(each.row) or (left and right and known.has(ours, its))
+        found = each.located(compare.changes(each, is_sure=is_sure))
         found = [columns.as_printed(change) for change in found if not reported.has(change)]
+        home = _home(group, ours, its)
         yield from ((home, change) for change in found if not columns.has(change))
+
+
+class _PairComparer:
+    """Finds the changes between sentences of two editions of a clause that belong together."""
+
+    def __init__(
+        self,
+        convention: Convention,
+        places: PrintedPlaces,
+        numbers: Mapping[str, str],
+        weights: Weights,
+        pairs: Sequence[PlacePair],
+        texts: tuple[Sequence[str], Sequence[str]],
+        clauses: tuple[Sequence[Clause], Sequence[Clause]],
+    ) -> None:
+        self._convention, self._places, self._numbers, self._weights = convention, places, numbers, weights
+        self._demanded = demanded_alone(pairs, *texts, self._obliges)
+        self._excepted = demanded_alone(pairs, *texts, is_exception)
+        both = [*clauses[0], *clauses[1]]
+        self._is_informative = all(each.informative for each in both)
+        self._is_aside = all(any(map(speaks_of_document, each.path)) for each in both)
+
+    def _obliges(self, text: str) -> bool:
+        return obliges(text, self._convention)
+
+    def changes(self, pair: TextPair, *, is_sure: bool) -> list[TextChange]:
+        """List the changes; `is_sure` if the clauses certainly belong together."""
+        ones, theirs = pair.texts
+        one, other = " ".join(ones), " ".join(theirs)
+        if not (ones and theirs):
+            is_item, is_excepted = pair.places in self._demanded, pair.places in self._excepted
+            return [lone(one, other, self._convention, is_item=is_item, is_excepted=is_excepted)]
+        weights = ALL_ALIKE if is_sure else self._weights
+        found = edited(ones, theirs, self._convention, self._places, self._numbers, weights)
+        found += [] if self._is_informative else turned(ones, theirs, found, self._convention)
+        found = as_parts(ones, theirs, found, self._convention)
+        if self._is_aside and found and not any(map(self._obliges, (*ones, *theirs))):
+            return [as_words(one, other)]  # numbers of references and indexes limit nothing
+        return found
 
 
 def _stated(texts: Sequence[str], convention: Convention) -> set[int]:

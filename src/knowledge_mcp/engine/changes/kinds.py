@@ -67,6 +67,8 @@ class TextChange:
             its name links it to one; "moved" if its counterpart is in another clause; "split" or "merged" if it became
             several or was several; "narrowed" or "widened" if a condition makes it bind in fewer or in more cases.
         elsewhere: label of the other clause that has the counterpart, or a part of it; empty if there is none.
+        row, column: the names of its row (an identifier or the first cell) and column in a table with a header; a
+            column that was added, removed or renamed has no row, and a row that was added or removed has no column.
     """
 
     kind: ChangeType
@@ -76,8 +78,16 @@ class TextChange:
     new_text: str = ""
     requirement: str = ""
     elsewhere: str = ""
+    row: str = ""
+    column: str = ""
 
     @property
     def name(self) -> str:
         """Its name: what became of a requirement, or its kind."""
         return f"requirement {self.requirement}" if self.requirement else self.kind.value
+
+    @property
+    def cell(self) -> str:
+        """Its row and column in words; empty outside a table."""
+        named = (("row", self.row), ("column", self.column))
+        return ", ".join(f'{what} "{name}"' for what, name in named if name)

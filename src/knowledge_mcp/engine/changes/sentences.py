@@ -110,7 +110,12 @@ def pair_sentences(before: Sequence[str], after: Sequence[str], weights: Weights
 def _sentence_of_row(text: str) -> str:
     """Return the sentence that a row says, or a long text itself; empty where there are only names."""
     own = own_text(text)
-    return own if own.count(" ") >= _SENTENCE_BLANKS else ""
+    return own if is_sentence(own) else ""
+
+
+def is_sentence(cell: str) -> bool:
+    """Return whether the text of a cell is long enough for a sentence and not a name."""
+    return cell.count(" ") >= _SENTENCE_BLANKS
 
 
 def _bag_of(text: str) -> Counter[str]:
@@ -379,7 +384,7 @@ def word_weights(links: Iterable[ClauseLink]) -> Weights:
 
 
 def lone_sentences(one: str, other: str) -> tuple[list[str], list[str]]:
-    """List the sentences that only one of two rows has, in a cell that kept other sentences."""
+    """List the sentences that only one of two rows has, in a cell that kept other sentences and was not rewritten."""
     gone: list[str] = []
     come: list[str] = []
     cells, others = BAR.split(one), BAR.split(other)
@@ -388,7 +393,8 @@ def lone_sentences(one: str, other: str) -> tuple[list[str], list[str]]:
         pairs = list(pair_sentences(was, now, ALL_ALIKE)) if was != now and max(len(was), len(now)) > 1 else []
         left = [was[at] for left, right in pairs if not right for at in left]
         right = [now[at] for left, right in pairs if not left for at in right]
-        if len(left) < len(was) and len(right) < len(now):
+        is_kept = 2 * len(left) <= len(was) or 2 * len(right) <= len(now)
+        if is_kept and len(left) < len(was) and len(right) < len(now):
             gone += left
             come += right
     return gone, come

@@ -90,6 +90,8 @@ class ChangeInside(Response):
         description="added, withdrawn, rewritten, moved, split or merged; by a condition: narrowed or widened.",
     )
     elsewhere: str = Field(default="", description="Clause that it moved from or to, or that has a part of it.")
+    row: str = Field(default="", description="Identifier or first cell of its table row.")
+    column: str = ""
     old_text: str = ""
     new_text: str = ""
 

@@ -270,7 +270,7 @@ def _inside(changes: Sequence[ClauseChange]) -> Iterator[tuple[str, ...]]:
     found = [(change, each.link) for each in changes for change in each.changes]
     for change, link in sorted(found, key=lambda pair: WEIGHTIEST_FIRST.index(pair[0].name)):
         elsewhere = f"elsewhere: {change.elsewhere}" if change.elsewhere else ""
-        places = "\n".join(filter(None, (*map(redline.cite_clause, (link.old, link.new)), elsewhere)))
+        places = "\n".join(filter(None, (*map(redline.cite_clause, (link.old, link.new)), change.cell, elsewhere)))
         was, now = _in_place(change.before, change.old_text), _in_place(change.after, change.new_text)
         yield change.name, places, was, now
 

@@ -98,20 +98,30 @@ def _value_of(cell: str) -> tuple[str, str]:
     return (value, unit) if value else (unit, "")
 
 
+def rows_of_tables(text: str) -> Iterator[list[str]]:
+    """Yield the rows of each table of a text that has a header, which comes first."""
+    rows: list[str] = []
+    is_headed = False
+    for line in (*text.split("\n"), ""):
+        row = line.strip()
+        if row.startswith("|"):
+            is_rule = ROW_RULE.fullmatch(row) is not None
+            is_headed = is_headed or (is_rule and len(rows) == 1)
+            rows += [] if is_rule else [row]
+            continue
+        if is_headed and len(rows) > 1:
+            yield rows
+        rows, is_headed = [], False
+
+
 def _tables_of(text: str) -> Iterator[_Table]:
     """Yield the tables of a text that have a header with a unit."""
-    rows: list[str] = []
-    for line in (*text.split("\n"), ""):
-        if line.lstrip().startswith("|"):
-            rows.append(line.strip())
-            continue
-        if len(rows) > 2 and ROW_RULE.fullmatch(rows[1]):
-            named = [(place, named_unit(cell)) for place, cell in enumerate(cell_texts(rows[0]))]
-            units = [(each[0].casefold(), (place, each[1])) for place, each in named if each is not None]
-            names = Counter(name for name, _ in units)
-            if alone := {name: unit for name, unit in units if names[name] == 1}:
-                yield _Table(rows[0], alone, tuple(rows[2:]))
-        rows = []
+    for head, *rows in rows_of_tables(text):
+        named = [(place, named_unit(cell)) for place, cell in enumerate(cell_texts(head))]
+        units = [(each[0].casefold(), (place, each[1])) for place, each in named if each is not None]
+        names = Counter(name for name, _ in units)
+        if alone := {name: unit for name, unit in units if names[name] == 1}:
+            yield _Table(head, alone, tuple(rows))
 
 
 def _paired(tables: Sequence[_Table], others: Sequence[_Table]) -> Iterator[tuple[_Table, _Table]]:
