@@ -151,5 +151,7 @@ def test_a_requirement_keeps_its_number_if_no_other_one_says_the_same() -> None:
     old = named.format("open", "valve to open") + named.format("close", "valve to close")
     new = named.format("open", "valve to close") + named.format("close", "valve to open")
     found = [change for each in compared(table.format(old), table.format(new)) for change in each.changes]
-    assert [(each.before, each.after) for each in found] == [("open", "close"), ("close", "open")]
-    assert [each.old_text.split("|")[1] for each in found] == [each.new_text.split("|")[1] for each in found]
+    assert [(each.row, each.before, each.after) for each in found] == [
+        ("open", "open", "close"),
+        ("close", "close", "open"),
+    ]

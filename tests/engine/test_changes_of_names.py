@@ -138,7 +138,10 @@ def test_a_row_is_compared_with_the_row_of_its_name_and_not_with_a_new_one_that_
     old = f"{head}| plain | text | MAY be left out |\n| packed | binary | SHOULD {reference} |\n"
     new = f"{head}| plain | text | MAY be left out |\n| other | - | MAY {reference} |\n"
     new += "| packed | 2 | SHOULD be a name |\n"
-    told = [(change.name, change.old_text, change.new_text) for each in compared(old, new) for change in each.changes]
-    assert "force" not in {name for name, _, _ in told}
-    assert [now for _, was, now in told if "packed" in was] == ["| packed | 2 | SHOULD be a name |"]
-    assert [was for _, was, now in told if "other" in now] == [""]
+    told = [change for each in compared(old, new) for change in each.changes]
+    assert "force" not in {each.name for each in told}
+    assert [(each.column, each.new_text) for each in told if each.row == "packed"] == [
+        ("schema", "SHOULD be a name"),
+        ("type", "2"),
+    ]
+    assert [each.old_text for each in told if each.row == "other"] == [""]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from knowledge_mcp.engine.changes.aligning import ClauseLink
@@ -134,8 +134,6 @@ def _inside(
     whole: list[TextChange] = []
     if olds and news:
         whole = [*changed_definitions(olds, news), *changed_references(olds, news, numbers, own.designations)]
-    for change in whole:
-        yield group[0][0], change
     printed = ([text for text, _ in before], [text for text, _ in after])
     tables = PairedTables((olds, news), printed, (texts, others), weights)
     yield from ((group[0][0], change) for change in tables.columns if not columns.has(change))
@@ -155,14 +153,27 @@ def _inside(
     )
     known = _Relations(before, after, olds, news)
     reported = _Reported(whole)
+    located: list[TextChange] = []
     for each in (*sentences, *tables.cells):
         left, right = each.places
         ours, its = before[left[0]][1] if left else None, after[right[0]][1] if right else None
         is_sure = bool(each.row) or (left and right and known.has(ours, its))
-        found = each.located(compare.changes(each, is_sure=is_sure))
+        found = list(each.located(compare.changes(each, is_sure=is_sure)))
+        located += [change for change in found if change.row]
         found = [columns.as_printed(change) for change in found if not reported.has(change)]
         home = _home(group, ours, its)
         yield from ((home, change) for change in found if not columns.has(change))
+    yield from ((group[0][0], _in_row(change, located)) for change in whole)
+
+
+def _in_row(reference: TextChange, located: Iterable[TextChange]) -> TextChange:
+    """Say in which row and column a reference changed, if a change there contains it."""
+    if reference.kind is not ChangeType.REFERENCE:
+        return reference
+    for each in located:
+        if reference.before in each.old_text and reference.after in each.new_text:
+            return replace(reference, row=each.row, column=each.column)
+    return reference
 
 
 class _PairComparer:

@@ -17,11 +17,12 @@ from knowledge_mcp.engine.changes.sentences import (
     ALL_ALIKE,
     PlacePair,
     Weights,
+    is_gone,
     is_sentence,
     likeness,
     pair_sentences,
 )
-from knowledge_mcp.engine.changes.wording import plain, words_and_numbers
+from knowledge_mcp.engine.changes.wording import plain, words_and_numbers, words_of
 from knowledge_mcp.language.quantities.heads import named_unit
 from knowledge_mcp.language.sentences import cell_texts
 
@@ -144,7 +145,8 @@ class PairedTables:
         there = _same_columns(one, other)
         key = next((at for at in sorted(there) if one.tells(at) and other.tells(there[at])), min(there, default=0))
         keys = (key, there.get(key, 0))
-        there = _renamed(one, other, keys, there)
+        pairs = list(self._paired_rows((one, other), keys, there))
+        there = _renamed(one, other, pairs, there)
         names = [(name, other.names[there[at]] if at in there else "") for at, name in enumerate(one.names)]
         names += [("", name) for at, name in enumerate(other.names) if at not in there.values()]
         self.columns += [
@@ -152,9 +154,10 @@ class PairedTables:
             for was, now in names
             if was != now
         ]
-        for left, right in self._paired_rows((one, other), keys, there):
+        for left, right in pairs:
             name = other.rows[right[0]][keys[1]] if right else one.rows[left[0]][keys[0]]
-            if len(left) != 1 or len(right) != 1:
+            texts = [side[at] for side, rows in zip(self._texts, (left, right), strict=True) for at in rows]
+            if len(left) != 1 or len(right) != 1 or is_gone(texts[0]) is not is_gone(texts[1]):
                 self.cells.append(replace(self.texts_of((left, right)), row=name))
                 continue
             cells, others = one.rows[left[0]], other.rows[right[0]]
@@ -248,7 +251,7 @@ def _folded(name: str) -> str:
 
 
 def _row_name(cell: str) -> str:
-    return _PADDING.sub("", cell.strip(" *_`").casefold())
+    return _PADDING.sub("", cell.strip(" *_`").rstrip(".:").casefold())
 
 
 def _same_columns(one: _Table, other: _Table) -> dict[int, int]:
@@ -269,28 +272,26 @@ def _left(one: _Table, other: _Table, found: Mapping[int, int]) -> list[tuple[in
     return list(itertools.product(sorted(ours - found.keys()), sorted(theirs - set(found.values()))))
 
 
-def _renamed(one: _Table, other: _Table, keys: _Sides[int], found: Mapping[int, int]) -> dict[int, int]:
-    """Pair the remaining columns that have the same values in most rows.
+def _renamed(one: _Table, other: _Table, pairs: Sequence[PlacePair], found: Mapping[int, int]) -> dict[int, int]:
+    """Pair the remaining columns with the same values in most rows, or in some if a name contains the other.
 
-    Of several, one behind the same column is meant, else the one with most of them: few values are alike by chance.
+    Of several, the first one behind the same column is meant: where there are few values, they are alike by chance.
     """
-    rows, others = (
-        {_row_name(cells[key]): cells for cells in table.rows.values()}
-        for table, key in zip((one, other), keys, strict=True)
-    )
-    scores: defaultdict[int, dict[int, float]] = defaultdict(dict)
+    rows = [(one.rows[left[0]], other.rows[right[0]]) for left, right in pairs if left and right]
+    may_be: defaultdict[int, list[int]] = defaultdict(list)
     for at, to in _left(one, other, found):
-        values = [(rows[name][at], others[name][to]) for name in rows.keys() & others.keys()]
-        values = [pair for pair in values if all(pair)]
+        values = [(cells[at], others[to]) for cells, others in rows if cells[at] and others[to]]
         same = sum(was == now for was, now in values)
-        if same > _HALF * len(values):
-            scores[at][to] = same / len(values)
+        names = [set(words_of(name)) for name in (one.names[at], other.names[to])]
+        is_named = bool(all(names)) and (names[0] <= names[1] or names[1] <= names[0])
+        if same > (0 if is_named else _HALF * len(values)):
+            may_be[at].append(to)
     there = dict(found)
-    for at, likes in sorted(scores.items()):
-        free = {to: share for to, share in likes.items() if to not in there.values()}
-        behind = there.get(at - 1, -1) + 1
+    for at, likes in sorted(may_be.items()):
+        free = [to for to in likes if to not in there.values()]
+        behind = [to for to in free if to > there.get(at - 1, -1)]
         if free:
-            there[at] = behind if behind in free else max(free, key=lambda to: (free[to], -to))
+            there[at] = (behind or free)[0]
     return there
 
 
