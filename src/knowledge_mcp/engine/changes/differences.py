@@ -157,7 +157,7 @@ def _inside(
     for each in (*sentences, *tables.cells):
         left, right = each.places
         ours, its = before[left[0]][1] if left else None, after[right[0]][1] if right else None
-        is_sure = bool(each.row) or (left and right and known.has(ours, its))
+        is_sure = bool(each.row) or known.has(ours, its)
         found = list(each.located(compare.changes(each, is_sure=is_sure)))
         located += [change for change in found if change.row]
         found = [columns.as_printed(change) for change in found if not reported.has(change)]
@@ -306,7 +306,7 @@ class _Relations:
                 found.setdefault(text, (set(), set()))[side].add(index)
         self._pairs = {(one, other) for ones, others in found.values() for one in ones for other in others}
 
-    def has(self, old: int, new: int) -> bool:
+    def has(self, old: int | None, new: int | None) -> bool:
         """Return whether two clauses, by their index, belong together."""
         return (old, new) in self._pairs
 

@@ -56,16 +56,19 @@ class TextPair:
         if not self.column:
             yield from (replace(each, row=self.row) for each in changes)
             return
-        whole = tuple(map(_without_bars, (self.texts[0][0], self.texts[1][0])))
+        whole = (_without_bars(self.texts[0][0]), _without_bars(self.texts[1][0]))
         words = [each for each in changes if each.kind is ChangeType.WORDS and not each.requirement]
         for each in changes:
             if each not in words:
-                texts = map(_without_bars, (each.before, each.after, each.old_text, each.new_text))
+                before, after, old_text, new_text = map(
+                    _without_bars, (each.before, each.after, each.old_text, each.new_text)
+                )
+                texts = (before, after, old_text, new_text)
                 yield TextChange(each.kind, *texts, each.requirement, row=self.row, column=self.column)
         if words:
             sides = ([each.before for each in words], [each.after for each in words])
-            parts = tuple(CUT.join(filter(None, side)) for side in sides) if any(map(is_sentence, whole)) else whole
-            yield TextChange(ChangeType.WORDS, *parts, *whole, row=self.row, column=self.column)
+            was, now = (CUT.join(filter(None, side)) for side in sides) if any(map(is_sentence, whole)) else whole
+            yield TextChange(ChangeType.WORDS, was, now, *whole, row=self.row, column=self.column)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +109,7 @@ class PairedTables:
     Attributes:
         columns: the columns that were added, removed or renamed.
         cells: what may differ in the rows.
+        rows: places of the headers and rows that belong together one by one.
         taken: places of the rows and headers of each side that are compared here.
     """
 
@@ -118,10 +122,11 @@ class PairedTables:
     ) -> None:
         self.columns: list[TextChange] = []
         self.cells: list[TextPair] = []
+        self.rows: list[tuple[int, int]] = []
         self.taken: _Sides[set[int]] = (set(), set())
         self._texts, self._weights = texts, weights
         sides = [_tables_of(*side) for side in zip(clauses, printed, texts, strict=True)]
-        for one, other in _together(*sides) if all(sides) else ():
+        for one, other in _together(sides[0], sides[1]) if all(sides) else ():
             for table, taken in zip((one, other), self.taken, strict=True):
                 taken.update(table.heads, table.rows)
             self._compare(one, other)
@@ -133,7 +138,7 @@ class PairedTables:
             for side, taken in zip(self._texts, self.taken, strict=True)
         ]
         texts = [[side[at] for at in left] for side, left in zip(self._texts, places, strict=True)]
-        for ones, theirs in pair_sentences(*texts, self._weights):
+        for ones, theirs in pair_sentences(texts[0], texts[1], self._weights):
             yield tuple(places[0][at] for at in ones), tuple(places[1][at] for at in theirs)
 
     def texts_of(self, pair: PlacePair) -> TextPair:
@@ -147,6 +152,7 @@ class PairedTables:
         keys = (key, there.get(key, 0))
         pairs = list(self._paired_rows((one, other), keys, there))
         there = _renamed(one, other, pairs, there)
+        self.rows += zip(one.heads, other.heads, strict=False)
         names = [(name, other.names[there[at]] if at in there else "") for at, name in enumerate(one.names)]
         names += [("", name) for at, name in enumerate(other.names) if at not in there.values()]
         self.columns += [
@@ -160,6 +166,7 @@ class PairedTables:
             if len(left) != 1 or len(right) != 1 or is_gone(texts[0]) is not is_gone(texts[1]):
                 self.cells.append(replace(self.texts_of((left, right)), row=name))
                 continue
+            self.rows.append((left[0], right[0]))
             cells, others = one.rows[left[0]], other.rows[right[0]]
             for at, to in sorted(there.items(), key=lambda pair: pair[1]):
                 if cells[at] != others[to]:
@@ -191,7 +198,7 @@ class PairedTables:
                 del sides[0][at], sides[1][to]
                 yield (at,), (to,)
         places, texts = [list(side) for side in sides], [list(side.values()) for side in sides]
-        for ones, theirs in pair_sentences(*texts, self._weights):
+        for ones, theirs in pair_sentences(texts[0], texts[1], self._weights):
             left, right = tuple(places[0][at] for at in ones), tuple(places[1][at] for at in theirs)
             if left and right and not _may_be_one(*(texts[side][each[0]] for side, each in enumerate((ones, theirs)))):
                 yield left, ()
@@ -308,4 +315,4 @@ def _may_be_one(row: str, other: str) -> bool:
     if name == its or not all(any(map(str.isdigit, each)) for each in (name, its)):
         return True
     bags = [Counter(words_and_numbers(" ".join(each))) for each in (cells, others)]
-    return likeness(*bags, ALL_ALIKE) >= ALIKE
+    return likeness(bags[0], bags[1], ALL_ALIKE) >= ALIKE
