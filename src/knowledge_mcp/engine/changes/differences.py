@@ -136,7 +136,10 @@ def _inside(
         whole = [*changed_definitions(olds, news), *changed_references(olds, news, numbers, own.designations)]
     printed = ([text for text, _ in before], [text for text, _ in after])
     tables = PairedTables((olds, news), printed, (texts, others), weights)
-    yield from ((group[0][0], change) for change in tables.columns if not columns.has(change))
+    for change, cells in tables.columns:
+        kind = ("added" if change.after else "withdrawn") if any(obliges(each, convention) for each in cells) else ""
+        if not columns.has(change):
+            yield group[0][0], replace(change, requirement=kind)
     pairs = list(tables.pair_others())
     if len(olds) == len(news) == 1 and olds[0].number == news[0].number and heading_identifier(olds[0].number):
         pairs = _with_rewritten(pairs, _stated(texts, convention), _stated(others, convention))

@@ -78,7 +78,7 @@ def _shown_rows(tables: PairedTables, before: Sequence[str], after: Sequence[str
             cells.setdefault(each.places[0], []).append(((*label, *was), (*label, *now)))
     found: dict[str, list[Pair]] = {}
     for one, other in tables.rows:
-        is_head = any((each.old_text, each.new_text) == (before[one], after[other]) for each in tables.columns)
+        is_head = any((each.old_text, each.new_text) == (before[one], after[other]) for each, _ in tables.columns)
         whole = ((before[one], False),), ((after[other], False),)
         line = marked_words(before[one], after[other]) if is_head else whole
         found[f"{_ROW} {one}"] = cells.get((one,), [line])

@@ -54,7 +54,7 @@ class ChangedColumns:
         common = ours.keys() & theirs.keys()
         if common and all(ours[row] == theirs[row] for row in common):
             cells = (cell_texts(one.head)[at], cell_texts(other.head)[to])
-            self.changes.append(TextChange(ChangeType.NUMBER, *cells, one.head, other.head))
+            self.changes.append(TextChange(ChangeType.NUMBER, *cells, one.head, other.head, column=cells[1]))
             return
         for side, rows, place, named in ((0, one.rows, at, unit), (1, other.rows, to, its)):
             for row in rows:

@@ -107,7 +107,7 @@ class PairedTables:
         weights: of words.
 
     Attributes:
-        columns: the columns that were added, removed or renamed.
+        columns: the columns that were added, removed or renamed, each with its cells if only one side has it.
         cells: what may differ in the rows.
         rows: places of the headers and rows that belong together one by one.
         taken: places of the rows and headers of each side that are compared here.
@@ -120,7 +120,7 @@ class PairedTables:
         texts: _Sides[Sequence[str]],
         weights: Weights,
     ) -> None:
-        self.columns: list[TextChange] = []
+        self.columns: list[tuple[TextChange, list[str]]] = []
         self.cells: list[TextPair] = []
         self.rows: list[tuple[int, int]] = []
         self.taken: _Sides[set[int]] = (set(), set())
@@ -153,11 +153,14 @@ class PairedTables:
         pairs = list(self._paired_rows((one, other), keys, there))
         there = _renamed(one, other, pairs, there)
         self.rows += zip(one.heads, other.heads, strict=False)
-        names = [(name, other.names[there[at]] if at in there else "") for at, name in enumerate(one.names)]
-        names += [("", name) for at, name in enumerate(other.names) if at not in there.values()]
+        names = [
+            (name, other.names[there[at]], list[str]()) if at in there else (name, "", one.values(at))
+            for at, name in enumerate(one.names)
+        ]
+        names += [("", name, other.values(at)) for at, name in enumerate(other.names) if at not in there.values()]
         self.columns += [
-            TextChange(ChangeType.WORDS, was, now, one.head, other.head, column=now or was)
-            for was, now in names
+            (TextChange(ChangeType.WORDS, was, now, one.head, other.head, column=now or was), cells)
+            for was, now, cells in names
             if was != now
         ]
         for left, right in pairs:
@@ -171,7 +174,9 @@ class PairedTables:
             for at, to in sorted(there.items(), key=lambda pair: pair[1]):
                 if cells[at] != others[to]:
                     texts = ([f"| {cells[at]} |"], [f"| {others[to]} |"])
-                    self.cells.append(TextPair((left, right), texts, name, other.names[to] or one.names[at]))
+                    self.cells.append(
+                        TextPair((left, right), texts, name, other.names[to] or one.names[at] or str(to + 1))
+                    )
 
     def _paired_rows(self, tables: _Sides[_Table], keys: _Sides[int], there: Mapping[int, int]) -> Iterator[PlacePair]:
         """Pair rows by their names and what only they say; a value that several rows have shows nothing."""
