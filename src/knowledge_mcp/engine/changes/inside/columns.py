@@ -84,12 +84,12 @@ def changed_figures(row: str, other: str) -> Iterator[tuple[str, str]]:
     if len(cells) != len(others) or cells[0] != others[0]:
         return
     for one, its in zip(cells[1:], others[1:], strict=True):
-        (ours, mine), (theirs, yours) = _value_of(one), _value_of(its)
+        (ours, mine), (theirs, yours) = value_of(one), value_of(its)
         if ours and theirs and mine == yours and ours != theirs:
             yield one, its
 
 
-def _value_of(cell: str) -> tuple[str, str]:
+def value_of(cell: str) -> tuple[str, str]:
     """Return the value of a cell with one number and nothing else, and its base unit; empty for others."""
     marks, _ = number_marks(cell)
     if len(marks) != 1 or words_of(cell[: marks[0].start] + cell[marks[0].end :]):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from knowledge_mcp.engine.changes.clauses import Clause
-from knowledge_mcp.engine.changes.inside.columns import rows_of_tables
+from knowledge_mcp.engine.changes.inside.columns import rows_of_tables, value_of
 from knowledge_mcp.engine.changes.kinds import CUT, ChangeType, TextChange
 from knowledge_mcp.engine.changes.sentences import (
     ALIKE,
@@ -91,10 +91,12 @@ class _Table:
         return [cells[column] for cells in self.rows.values()]
 
     def tells(self, column: int) -> bool:
-        """Return whether most rows have a value of their own in a column, and not just a number that counts them."""
+        """Return whether most rows have a name of their own in a column: no number that counts them, and no value."""
         counts = Counter(filter(None, self.values(column)))
-        own = sum(count == 1 and not value.isdecimal() for value, count in counts.items())
-        return own > _HALF * len(self.rows)
+        own = [value for value, count in counts.items() if count == 1 and not value.isdecimal()]
+        if column:
+            own = [value for value in own if not any(value_of(value))]
+        return len(own) > _HALF * len(self.rows)
 
 
 class PairedTables:
