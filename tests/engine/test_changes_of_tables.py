@@ -44,7 +44,7 @@ OLD = table(HEAD, *ROWS)
 def test_a_change_is_named_by_the_identifier_of_its_row_and_by_its_column() -> None:
     new = table(HEAD, ROWS[0].replace("90 days", "60 days"), ROWS[1].replace("Contributes", "Meets"), ROWS[2])
     assert cells(OLD, new) == [
-        ("7(c)", "Response", "number", "90 days", "60 days"),
+        ("7(c)", "Response", "number", "90", "60"),
         ("7(d)", "Coverage", "words", "Contributes", "Meets"),
     ]
 
