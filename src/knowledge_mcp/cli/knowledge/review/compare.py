@@ -277,5 +277,5 @@ def _inside(changes: Sequence[ClauseChange]) -> Iterator[tuple[str, ...]]:
 
 def _in_place(words: str, sentence: str) -> str:
     """Show changed words with their sentence."""
-    shown = shortened(sentence, _LONGEST)
-    return f"{words}\n{shown}" if words and sentence and words != sentence else words or shown
+    shown, changed = shortened(sentence, _LONGEST), shortened(words, _LONGEST)
+    return f"{changed}\n{shown}" if words and sentence and words != sentence else changed or shown
