@@ -31,6 +31,8 @@ _Sides = tuple[_T, _T]
 """The same of the old and the new edition."""
 _HALF = 0.5
 """Share above which values or names are most of them."""
+_MOST_COLUMN_PAIRS = 400
+"""Most pairs of columns without a common name that are compared by their values, row by row: twenty of each table."""
 _BARS = re.compile(r"\A\|\s?|\s?\|\Z")
 _PADDING = re.compile(r"(?<![\d.])0+(?=\d)")
 """Zeros before the number of an identifier: "AC-02" is "AC-2"."""
@@ -223,8 +225,10 @@ def _tables_of(clauses: Sequence[Clause], printed: Sequence[str], texts: Sequenc
     found: dict[str, _Table] = {}
     at = 0
     for rows in (rows for clause in clauses for rows in rows_of_tables(clause.text)):
-        while list(printed[at : at + len(rows)]) != rows:
-            at += 1
+        begin = _place_of(rows, printed, at)
+        if begin < 0:
+            continue
+        at = begin
         cells = [cell_texts(text) for text in texts[at : at + len(rows)]]
         width = max(map(len, cells))
         head, *others = ([*each, *[""] * (width - len(each))] for each in cells)
@@ -233,6 +237,12 @@ def _tables_of(clauses: Sequence[Clause], printed: Sequence[str], texts: Sequenc
         table.rows.update(enumerate(others, at + 1))
         at += len(rows)
     return [table for table in found.values() if len(table.names) > 1]
+
+
+def _place_of(rows: Sequence[str], printed: Sequence[str], start: int) -> int:
+    """Return where rows are among the sentences from a place on; -1 if they are not there as they are."""
+    firsts = (at for at in range(start, len(printed) - len(rows) + 1) if printed[at] == rows[0])
+    return next((at for at in firsts if list(printed[at : at + len(rows)]) == rows), -1)
 
 
 def _together(ones: Sequence[_Table], others: Sequence[_Table]) -> Iterator[_Sides[_Table]]:
@@ -282,8 +292,10 @@ def _same_columns(one: _Table, other: _Table) -> dict[int, int]:
 
 
 def _left(one: _Table, other: _Table, found: Mapping[int, int]) -> list[tuple[int, int]]:
+    """List the pairs of columns that are still to be compared; none if there are too many."""
     ours, theirs = (set(range(len(each.names))) for each in (one, other))
-    return list(itertools.product(sorted(ours - found.keys()), sorted(theirs - set(found.values()))))
+    left = sorted(ours - found.keys()), sorted(theirs - set(found.values()))
+    return list(itertools.product(*left)) if len(left[0]) * len(left[1]) <= _MOST_COLUMN_PAIRS else []
 
 
 def _renamed(one: _Table, other: _Table, pairs: Sequence[PlacePair], found: Mapping[int, int]) -> dict[int, int]:
