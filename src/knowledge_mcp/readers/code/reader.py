@@ -59,7 +59,7 @@ class CodeReader(SandboxedReader):
 
     @property
     def version(self) -> str:
-        return f"code-2 grammars={len(self._installed)}"
+        return f"code-3 grammars={len(self._installed)}"
 
     def check(self, item: SourceItem) -> Inspection:
         _decode(item)
@@ -119,7 +119,7 @@ def _decode(item: SourceItem) -> DecodedText:
         message = f"It is larger than {_MAX_BYTES >> 20} MB."
         raise unreadable(item, UnreadableReason.TOO_LARGE, message, suggestion="Split it.")
     try:
-        decoded = decode_text(data)
+        decoded = decode_text(data, keep_returns=True)
     except NotTextError as error:
         suggestion = "If it is text, save it as UTF-8; if not, exclude it."
         raise unreadable(item, UnreadableReason.UNSUPPORTED, str(error), suggestion=suggestion) from error

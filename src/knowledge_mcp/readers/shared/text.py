@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from knowledge_mcp.readers.shared.containers import foreign_in, mislabelled
@@ -35,7 +35,7 @@ class DecodedText:
     """A file's text.
 
     Attributes:
-        text: lines end with a line feed, at the same places as in the file; no carriage return, no NUL.
+        text: lines end with a line feed, at the same places as in the file; no NUL.
         encoding: the name of its encoding.
         warning: why characters may be wrong; empty if the encoding is certain.
     """
@@ -45,26 +45,35 @@ class DecodedText:
     warning: str = ""
 
 
-def decode_text(data: bytes) -> DecodedText:
+def decode_text(data: bytes, *, keep_returns: bool = False) -> DecodedText:
     """Decode a file's bytes: by byte order mark, as UTF-8, by declaration, as UTF-16 without a mark, else by guess.
+
+    Args:
+        data: the whole file.
+        keep_returns: leave carriage returns within lines in the text, for source code, which is quoted exactly.
 
     Raises:
         NotTextError: it is binary, or text in an unknown encoding.
     """
+    found = _decoded(data)
+    return replace(found, text=_clean(found.text, "\r" if keep_returns else " "))
+
+
+def _decoded(data: bytes) -> DecodedText:
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             text = _try(data, "utf-8-sig" if encoding == "utf-8" else encoding)
             if text is None:
                 raise NotTextError(f"It is marked as {encoding.upper()} but is not {encoding.upper()}.")
-            return DecodedText(_clean(text), encoding)
+            return DecodedText(text, encoding)
     wide = _wide(data)
     if wide:
         text = _try(data, wide)
         if text is not None:
-            return DecodedText(_clean(text), wide)
+            return DecodedText(text, wide)
     text = _try(data, "utf-8")
     if text is not None and not (b"\x00" in data[:_HEAD] and _is_binary(data)):
-        return DecodedText(_clean(text), "utf-8")
+        return DecodedText(text, "utf-8")
     if b"\x00" in data[:_HEAD] or _is_binary(data):
         raise NotTextError("It is binary.")
     return _guess(data)
@@ -99,13 +108,13 @@ def _guess(data: bytes) -> DecodedText:
     if declared is not None:
         result = decoded(data, declared.group(1).decode("ascii"))
         if result is not None:
-            return DecodedText(_clean(result[0]), result[1])
+            return DecodedText(result[0], result[1])
     name = _detected(data)
     text = _try(data, name) if name else None
     if name is None or text is None or len(_C1.findall(text)) > 0.01 * len(text):
         raise NotTextError("Its encoding is unknown.")
     warning = f"The file is not UTF-8 and does not state its encoding; it was read as {name}, so some characters "
-    return DecodedText(_clean(text), name, warning + "may be wrong.")
+    return DecodedText(text, name, warning + "may be wrong.")
 
 
 def _detected(data: bytes) -> str | None:
@@ -147,11 +156,16 @@ def _stand_alone(data: bytes) -> bool:
     return len(foreign) < 0.3 * len(data) and len(foreign) < 2 * len(runs) and accented > 0.6 * len(foreign)
 
 
-def _clean(text: str) -> str:
-    """Convert line ends to line feeds without moving a line; lone returns end lines only if nothing else does."""
+def _clean(text: str, within_line: str) -> str:
+    """Convert line ends to line feeds without moving a line; lone returns end lines only if nothing else does.
+
+    Args:
+        text: as decoded.
+        within_line: what lone returns become otherwise.
+    """
     if "\r" in text:
         text = _RUN_OF_RETURNS.sub("\n", text) if "\n" in text else text.replace("\r", "\n")
-        text = text.replace("\r", " ")
+        text = text.replace("\r", within_line)
     if "\x00" in text:
         text = text.replace("\x00", "\ufffd")
     return text.removeprefix("\ufeff").encode("utf-8", "replace").decode("utf-8") if _odd(text) else text
