@@ -94,6 +94,8 @@ def test_what_differs_names_the_conflict(one: str, other: str, kind: str) -> Non
         ("Clients shall try in this order: 1. the host name", "Clients shall try in this order: 2. the host name"),
         ("It shall stop at once.", "It shall not stop at once."),
         ("Doors shall be at least 900 mm wide.", "Doors shall be at least 35.5 in. (900 mm) wide."),
+        ("The owner need not keep a log of each test.", "The owner may keep a log of each test."),
+        ("The owner shall not be required to log each test.", "The owner may log each test."),
         ("Type A pumps shall weigh at most 5 kg.", "Type B pumps shall weigh at most 9 kg."),
         ("The anchor load shall not exceed 5 kN per bolt.", "The anchor load shall not exceed 20 kN."),
         ("The pump supply shall be 24 V DC ± 10 %.", "The pump supply shall be 24 V AC ± 10 %."),

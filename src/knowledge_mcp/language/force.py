@@ -58,8 +58,15 @@ RANK = {Modality.REQUIREMENT: 3, Modality.RECOMMENDATION: 2, Modality.PERMISSION
 """Order of the forces; the strongest has the highest number."""
 _L = r"(?<![A-Za-z0-9-])(?<![A-Za-z0-9]_)"
 _R = r"(?![A-Za-z0-9-])(?!_[A-Za-z0-9])"
+_FREES = (
+    r"(?P<frees>(?:[Ss]hall|SHALL|[Ww]ill|[Mm]ay|MAY|[Cc]an)\s*(?:not|NOT)\s+be\s+"
+    r"(?:required|REQUIRED|obliged|obligated|bound)\s+to)"
+)
+"""A duty that is denied. "Must" is not among the verbs: in public repositories, 9 of 10 sentences with "shall not be
+required to" free from something, and 9 of 10 with "must not be required to" demand something of a design.
+"""
 _CAPITALS = re.compile(
-    rf"{_L}(?:(?P<requirement>MUST|SHALL|REQUIRED)|(?P<recommendation>SHOULD|RECOMMENDED)|(?P<permission>MAY|OPTIONAL)"
+    rf"{_L}(?:{_FREES}|(?P<requirement>MUST|SHALL|REQUIRED)|(?P<recommendation>SHOULD|RECOMMENDED)|(?P<permission>MAY|OPTIONAL)"
     rf"|(?P<possibility>CANNOT|CAN)){_R}"
 )
 _BE = r"(?:is|are|be|been|being)"
@@ -73,8 +80,8 @@ _WEAK = (
 )
 _LEAVE = rf"{_BE}\s+(?:also\s+)?(?:permitted|permissible|allowed|optional){_ENDS}"
 _PLAIN = re.compile(
-    rf"(?=[sSmMwWbiahonc]){_L}"
-    rf"(?:(?P<requirement>[Ss]hall|SHALL|(?<!\b[Aa] )[Mm]ust(?:n['’]t)?|MUST|(?P<will>[Ww]ill|[Ww]on['’]t)"
+    rf"(?=[sSmMwWbiahoncC]){_L}"
+    rf"(?:{_FREES}|(?P<requirement>[Ss]hall|SHALL|(?<!\b[Aa] )[Mm]ust(?:n['’]t)?|MUST|(?P<will>[Ww]ill|[Ww]on['’]t)"
     rf"|(?P<weak>{_WEAK}))"
     rf"|(?P<recommendation>should(?:n['’]t)?|SHOULD|(?:is|are)\s+(?:strongly\s+|highly\s+|not\s+)*recommended"
     r"|ought(?:\s+not)?\s+to)"
@@ -201,8 +208,8 @@ def forces_of(sentence: str, convention: Convention = PLAIN) -> list[Force]:
     """List the forces in one sentence, in order.
 
     Words inside quotation marks or code, and sentences that explain the keywords themselves, have no force. In plain
-    mode the words inside an opening condition ("If it must be moved, ...") have none either. "need not" and "is not
-    required" are negated permissions, "is not permitted" is a negated requirement.
+    mode the words inside an opening condition ("If it must be moved, ...") have none either. "need not", "is not
+    required" and "shall not be required to" are negated permissions, "is not permitted" is a negated requirement.
     """
     if language := convention.language_in(sentence):
         return _forces_in(sentence, language, capitals=convention.capitals)
@@ -234,6 +241,9 @@ def _names_key_words(sentence: str) -> bool:
 
 
 def _judge(sentence: str, match: re.Match[str], convention: Convention) -> Force | None:
+    if match["frees"]:
+        is_counted = not convention.capitals or match.group()[1].isupper()
+        return Force(Modality.PERMISSION, True, match.start(), match.end()) if is_counted else None
     modality = Modality(next(name for name in RANK if match.group(name.value)))
     word = match.group()
     lowered = word.lower()

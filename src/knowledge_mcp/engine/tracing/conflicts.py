@@ -18,6 +18,7 @@ from knowledge_mcp.engine.tracing.containing import ContainedBags
 from knowledge_mcp.engine.tracing.differing_limits import differing_limit, is_stricter, permits_too_little, unit_of_day
 from knowledge_mcp.engine.tracing.kinds import ConflictKind
 from knowledge_mcp.engine.tracing.links import TraceItem
+from knowledge_mcp.engine.tracing.opposing import is_ban
 from knowledge_mcp.language.demands import OWN_LABEL, without_limits
 from knowledge_mcp.language.force import RANK, Convention, Force, detect_convention, forces_of
 from knowledge_mcp.language.multilingual.denial import DENIES_BEFORE, DENIES_BEHIND
@@ -434,8 +435,8 @@ def _judge(one: _Parsed, other: _Parsed) -> tuple[ConflictKind, str] | None:
     if not (more or less) and (force := _force_difference(one, other)) is not None:
         return force
     is_denied = one.negated != other.negated and one.is_denied_as_printed != other.is_denied_as_printed
-    if is_denied and _excludes(one, other):
-        denied = one if one.negated else other
+    denied = one if one.negated else other
+    if is_denied and _excludes(one, other) and not _frees(denied):
         return ConflictKind.CONTRADICTION, f"one is denied: “{_printed_force(denied)}”"
     are_like = one.modality == other.modality or _is_too_little(one, other)
     limit = differing_limit(one.text, one.limits, other.limits) if are_like else None
@@ -462,8 +463,8 @@ def _force_difference(one: _Parsed, other: _Parsed) -> tuple[ConflictKind, str] 
     if len(differ) != 1:
         return None
     mine, its = differ[0]
-    if mine.negated != its.negated and _excludes(mine, its):
-        denied = (one, mine) if mine.negated else (other, its)
+    denied = (one, mine) if mine.negated else (other, its)
+    if mine.negated != its.negated and _excludes(mine, its) and not _frees(*denied):
         return ConflictKind.CONTRADICTION, f"one is denied: “{_printed_force(*denied)}”"
     is_free = any(each.negated and each.modality is Modality.PERMISSION for each in (mine, its))  # "need not"
     if mine.negated == its.negated or (is_free and Modality.REQUIREMENT in {mine.modality, its.modality}):
@@ -477,6 +478,12 @@ def _excludes(one: _Parsed | Force, other: _Parsed | Force) -> bool:
     if denied.modality is Modality.REQUIREMENT:
         return affirmed.modality is not None
     return affirmed.modality is denied.modality
+
+
+def _frees(parsed: _Parsed, force: Force | None = None) -> bool:
+    """Return whether a negated word of force bans nothing: "need not", "shall not be required to"."""
+    force = force or parsed.force
+    return force is not None and force.modality is Modality.PERMISSION and not is_ban(force, parsed.text)
 
 
 def _printed_force(parsed: _Parsed, force: Force | None = None) -> str:

@@ -20,7 +20,7 @@ from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in
 from knowledge_mcp.engine.tracing.tabled import row_limits
 from knowledge_mcp.language.demands import is_condition, section_demanded
 from knowledge_mcp.language.editions import edition_statement
-from knowledge_mcp.language.force import PLAIN, RANK, Convention, Force, forces_of
+from knowledge_mcp.language.force import PLAIN, Convention, Force, force_of, forces_of
 from knowledge_mcp.language.multilingual.denial import is_limited
 from knowledge_mcp.language.multilingual.force import FORCEFUL
 from knowledge_mcp.language.multilingual.recognition import language_of
@@ -318,18 +318,8 @@ _ENABLES = re.compile(
 """Words of demands that permit something themselves: who may do it is allowed to."""
 
 
-_FREES = re.compile(r"\b(?:shall|must|will)\s+not\s+be\s+(?:required|obliged|obligated)\s+to\b", re.IGNORECASE)
-
-
 def _strongest(text: str) -> Force | None:
-    """Return the strongest force of a text; "shall not be required to" bans nothing, but frees."""
-    freed = [Force(Modality.PERMISSION, True, *match.span()) for match in _FREES.finditer(text)]
-    found = [
-        each
-        for each in forces_of(text, _convention(language_of(text)))
-        if not any(span.start <= each.start < span.end for span in freed)
-    ]
-    return max((*found, *freed), key=lambda force: RANK[force.modality], default=None)
+    return force_of(text, _convention(language_of(text)))
 
 
 def _convention(language: str) -> Convention:
