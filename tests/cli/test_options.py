@@ -66,3 +66,13 @@ def test_an_argument_that_is_not_unicode_is_named(tmp_path: Path) -> None:
     done = run("knowledge", "sync", "pump\udcff", cwd=tmp_path)
     assert done.code != 0
     assert "Error: An argument is not valid Unicode text: pump\\udcff" in done.err
+
+
+def test_a_dash_is_no_file_of_that_name(knowledge: Command, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("id,text\nA-1,The pump shall stop.\n")
+    (tmp_path / "b.csv").write_text("id,text\nB-1,The pump stops.\n")
+    for option in ("--csv", "--xlsx", "--html"):
+        done = knowledge("trace", str(tmp_path / "a.csv"), str(tmp_path / "b.csv"), option, "-")
+        assert (done.code, "'-' is not a file" in done.err) == (2, True)
+    assert knowledge("eval", "report", "a.json", "-").code == 2
+    assert knowledge("requirements", "export", "--out", "-").code == 2

@@ -72,6 +72,18 @@ def test_csv_and_page_hold_links_and_gaps(knowledge: Command, sides: tuple[str, 
     assert "://" not in page.read_text()
 
 
+def test_a_page_shows_controls_of_direction_in_names(
+    knowledge: Command, sides: tuple[str, str], tmp_path: Path
+) -> None:
+    turning = tmp_path / "srs\u202egpj.csv"
+    turning.write_bytes(Path(sides[0]).read_bytes())
+    page, changes = tmp_path / "matrix.html", tmp_path / "changes.html"
+    assert knowledge("trace", str(turning), sides[1], "--html", str(page)).code == 0
+    assert knowledge("compare", str(turning), sides[0], "--html", str(changes)).code == 0
+    for each in (page.read_text(), changes.read_text()):
+        assert ("\u202e" in each, r"srs\u202egpj.csv" in each) == (False, True)
+
+
 def test_decisions_are_kept_and_respected_by_the_next_run(
     knowledge: Command, sides: tuple[str, str], tmp_path: Path
 ) -> None:
@@ -86,10 +98,11 @@ def test_decisions_are_kept_and_respected_by_the_next_run(
 def test_a_folder_of_sources_has_one_item_a_file(knowledge: Command, sides: tuple[str, str], tmp_path: Path) -> None:
     (tmp_path / "src" / "deep").mkdir(parents=True)
     for each in TESTS:
-        (tmp_path / "src" / "deep" / f"{each.id}.py").write_text(each.text)
+        (tmp_path / "src" / "deep" / f"{each.id}.py").write_text(f"\n\n# {each.text}\n")
     (tmp_path / "src" / "tool.bin").write_bytes(b"\0\1\2")
     done = knowledge("trace", sides[0], str(tmp_path / "src"), "--json")
-    assert ("REQ-2", "deep/t_audit.py") in {(each["from"], each["to"]) for each in json.loads(done.out)["links"]}
+    links = {(each["from"], each["to"]): each["evidence"] for each in json.loads(done.out)["links"]}
+    assert links["REQ-2", "deep/t_audit.py"]["to"]["citation"] == "deep/t_audit.py:3"
     assert f"Not traced in {tmp_path / 'src'}: tool.bin (" in done.err
     assert "tool.bin is not text: It is binary)." in done.err
 

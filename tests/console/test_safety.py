@@ -75,6 +75,20 @@ def test_hostile_words_of_failures_and_of_jobs_stay_text(console: Console, servi
     _made_nothing(console)
 
 
+def test_controls_of_direction_are_shown_and_turn_nothing(console: Console, service: Service) -> None:
+    turning = "plan\u202egnp.exe"
+    hostile = a_document(1, [f"zebra {turning}"], title=turning, filename=turning, source=turning)
+    service.add(hostile)
+    console.open("#/search?q=zebra")
+    console.at(".result summary").click()
+    expect(console.at("#results")).to_contain_text(r"plan\u202egnp.exe")
+    console.go(f"#/document/{hostile['doc_id']}")
+    expect(console.at("#document-heading")).to_have_text(r"plan\u202egnp.exe")
+    console.go("#/documents")
+    expect(console.at("main")).to_contain_text(r"plan\u202egnp.exe")
+    assert "\u202e" not in console.page.content()
+
+
 def test_hostile_addresses_show_nothing_but_text(console: Console, service: Service) -> None:
     console.open(
         "#/search?q=%3Cimg%20src%3Dx%20onerror%3Dwindow.owned%3D1%3E&c=%3Cb%3E&k=99&mode=none&min=x&doc=%22%3E"

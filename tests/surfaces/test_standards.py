@@ -267,6 +267,14 @@ def test_the_list_of_documents_names_each_with_its_address_and_is_never_a_flood(
     text = RESOURCES["documents"].read(many, "").text
     assert len(text) <= 200_000
     assert json.loads(text)["total_documents"] == 1000
+    asked = ask("knowledge_stats", many)
+    shown = [each["document_id"] for each in asked["documents"]]
+    note = asked["truncated"]["note"]
+    while found := re.search(r"start=(\d+)", note):
+        listed = json.loads(RESOURCES["documents"].read(many, found[1]).text)
+        shown += [each["document_id"] for each in listed["documents"]]
+        note = listed.get("truncated", {}).get("note", "")
+    assert shown == [each.id for each in many.documents()]
 
 
 def test_a_prompt_names_the_tool_and_carries_its_arguments() -> None:

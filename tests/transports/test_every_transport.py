@@ -80,9 +80,12 @@ async def test_every_call_is_answered_alike_over_every_transport(
 async def everything_else(client: Client) -> None:
     """Read resources, render prompts, complete, and meet protocol errors."""
     listed = await client.read_resource("knowledge://documents")
+    rest = await client.read_resource("knowledge://documents?start=1")
     documents = listed.contents[0]
     assert isinstance(documents, TextResourceContents)
     assert json.loads(documents.text)["total_documents"] == 3
+    assert isinstance(rest.contents[0], TextResourceContents)
+    assert json.loads(rest.contents[0].text)["documents"] == json.loads(documents.text)["documents"][1:]
     found = await client.call_tool("knowledge_search", {"query": "verification plan", "detail": "full"})
     links = [block for block in found.content if isinstance(block, ResourceLink)]
     assert 0 < len(links) <= MAX_LINKS

@@ -1,14 +1,14 @@
 /* Ask before anything is deleted; where much would go, its name has to be typed. */
 
-import { byId, count } from "./dom.js";
+import { byId, count, shown } from "./dom.js";
 
 /** Resolve to true if the user wants it. `typed`: what must be typed first, nothing for a plain question. */
 export function confirmed({ title, text, typed = "", action = "Delete" }) {
   const dialog = byId("confirm-dialog");
   const input = byId("confirm-input");
   const submit = byId("confirm-submit");
-  byId("confirm-title").textContent = title;
-  byId("confirm-text").textContent = text;
+  byId("confirm-title").textContent = shown(title);
+  byId("confirm-text").textContent = shown(text);
   byId("confirm-typed").hidden = typed === "";
   byId("confirm-label").textContent = typed ? `Type ${typed} to confirm` : "";
   submit.textContent = action;

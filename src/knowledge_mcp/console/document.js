@@ -1,7 +1,7 @@
 /* The document view: passages in order with their pages and lines, the found one in sight with its neighbours. */
 
 import { call, isAborted } from "./api.js";
-import { announce, byId, copyButton, count, fill, h, moment, notice, number, problem, shareButton } from "./dom.js";
+import { announce, byId, copyButton, count, fill, h, moment, notice, number, problem, shareButton, shown } from "./dom.js";
 import { changed, collections, current } from "./catalogue.js";
 import { documentMayGo } from "./confirm.js";
 import { marked, stemsOf } from "./highlight.js";
@@ -151,10 +151,10 @@ function paginate() {
 function facts(answer) {
   const name = answer.title || answer.filename || answer.source || "Document";
   open.total = answer.chunk_count ?? (answer.chunks ?? []).length;
-  byId("document-heading").textContent = name;
+  byId("document-heading").textContent = shown(name);
   byId("jump").max = String(open.total);
   byId("document-jump").hidden = false;
-  document.title = `${name} · Knowledge console`;
+  document.title = `${shown(name)} · Knowledge console`;
   const own = Object.entries(answer.metadata ?? {}).filter(([key]) => key !== "filename");
   const rows = [
     ["File", answer.filename ?? ""],

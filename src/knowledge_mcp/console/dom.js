@@ -8,6 +8,20 @@ export function byId(id) {
   return found;
 }
 
+const TURNING = /[\u202a-\u202e\u2066-\u2069]/g;
+
+/** Show controls of direction, which nobody sees and which turn what stands around them, as escapes. */
+export function shown(text) {
+  return String(text).replace(TURNING, (each) => `\\u${each.charCodeAt(0).toString(16)}`);
+}
+
+function children(given) {
+  return given
+    .flat(9)
+    .filter((each) => each !== null && each !== undefined && each !== false)
+    .map((each) => (each instanceof Node ? each : shown(each)));
+}
+
 const PROPERTIES = new Set([
   "value",
   "checked",
@@ -26,7 +40,7 @@ const PROPERTIES = new Set([
  * Make an element. Functions are listeners by the event's name (`onclick`), `data` is the dataset, everything else is a
  * property or an attribute; children are elements or anything that becomes text; null and false are left out.
  */
-export function h(tag, attributes = {}, ...children) {
+export function h(tag, attributes = {}, ...inside) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
@@ -36,10 +50,10 @@ export function h(tag, attributes = {}, ...children) {
     else if (PROPERTIES.has(name)) made[name] = value;
     else if (name === "href") made.setAttribute("href", safeAddress(value));
     else if (/^(aria-[a-z]+|role|title|scope|colspan|id|rel|target|for|datetime|lang|alt|label|tabindex)$/.test(name))
-      made.setAttribute(name, value);
+      made.setAttribute(name, name === "title" || name === "label" || name === "aria-label" ? shown(value) : value);
     else throw new Error(`h() does not set ${name}`);
   }
-  made.append(...children.flat(9).filter((each) => each !== null && each !== undefined && each !== false));
+  made.append(...children(inside));
   return made;
 }
 
@@ -58,8 +72,8 @@ export function isWebAddress(text) {
   }
 }
 
-export function fill(parent, ...children) {
-  parent.replaceChildren(...children.flat(9).filter((each) => each !== null && each !== undefined && each !== false));
+export function fill(parent, ...inside) {
+  parent.replaceChildren(...children(inside));
 }
 
 /** Announce to people who listen rather than look; the same words twice are announced twice. */

@@ -1,5 +1,7 @@
 /* The query's words in a passage: found by their stems, so that "requirements" marks "required" too. */
 
+import { shown } from "./dom.js";
+
 const WORD = /[\p{L}\p{N}]+(?:[._\-/][\p{L}\p{N}]+)*/gu;
 const PART = /[\p{L}\p{N}]+/gu;
 const COMMON = new Set(
@@ -68,9 +70,9 @@ function marksIn(word, stems) {
 /** The same as nodes: text, and <mark> around the words. */
 export function marked(text, stems) {
   return pieces(String(text ?? ""), stems).map(([piece, isMark]) => {
-    if (!isMark) return document.createTextNode(piece);
+    if (!isMark) return document.createTextNode(shown(piece));
     const mark = document.createElement("mark");
-    mark.textContent = piece;
+    mark.textContent = shown(piece);
     return mark;
   });
 }

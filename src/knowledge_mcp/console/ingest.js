@@ -1,6 +1,6 @@
 /* The view in which documents are added: files, addresses and text go in, each tells how far it is and how it ended. */
 
-import { announce, byId, count, fill, h, problem } from "./dom.js";
+import { announce, byId, count, fill, h, problem, shown } from "./dom.js";
 import { collections, current } from "./catalogue.js";
 import { filesBelow, isHidden, showWhole } from "./folders.js";
 import { add, cancel, clearOver, isOver, items, onChange, retry } from "./queue.js";
@@ -198,7 +198,7 @@ function update(item) {
 function refresh(item, row) {
   const bar = row.querySelector("progress");
   if (bar && item.done > 0) bar.value = Math.min(100, item.done);
-  row.querySelector(".item-message").textContent = messageOf(item);
+  row.querySelector(".item-message").textContent = shown(messageOf(item));
 }
 
 function render(item, row) {

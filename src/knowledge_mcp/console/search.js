@@ -2,7 +2,7 @@
 
 import { call, isAborted } from "./api.js";
 import { ALL, collections, current, fillChoice } from "./catalogue.js";
-import { busy, byId, count, fill, h, notice, problem, shareButton } from "./dom.js";
+import { busy, byId, count, fill, h, notice, problem, shareButton, shown } from "./dom.js";
 import { chooseDocument, documentFilter, setUpDocumentFilter } from "./documentfilter.js";
 import { result } from "./results.js";
 import { go, to } from "./route.js";
@@ -208,7 +208,7 @@ async function ask(query, collection) {
     if (isAborted(error) || mine.signal.aborted) return;
     answered = "";
     fill(byId("results"));
-    byId("search-heading").textContent = `Search: ${query}`;
+    byId("search-heading").textContent = `Search: ${shown(query)}`;
     byId("search-status").textContent = "The search failed.";
     fill(byId("search-notices"), problem(error, again()));
   } finally {
@@ -226,7 +226,7 @@ function render(answer, question, took) {
   const seconds = took < 1000 ? `${Math.round(took)} ms` : `${(took / 1000).toFixed(1)} s`;
   const place = question.everywhere ? nameOf(ALL) : (answer.collection ?? question.collection);
   const what = found.length ? count(found.length, "passage") : "Nothing found";
-  byId("search-heading").textContent = `Search: ${question.query}`;
+  byId("search-heading").textContent = `Search: ${shown(question.query)}`;
   byId("search-status").textContent = `${what} in ${place}, ${mode}, ${seconds}`;
   fill(byId("search-share"), shareButton("this search"));
   fill(byId("search-notices"), notices(answer, question, found.length));

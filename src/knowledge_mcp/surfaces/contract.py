@@ -260,7 +260,8 @@ class Resource:
     Attributes:
         uri: an address, or a template with one `{parameter}` as its last path segment.
         parameter: the template's parameter, empty for a fixed address.
-        read: read it; gets the decoded parameter, or an empty string; blocking, raises only KnowledgeErrors.
+        read: read it; gets the decoded parameter; for a fixed address the N of `?start=N`, or an empty
+            string; blocking, raises only KnowledgeErrors.
     """
 
     uri: str

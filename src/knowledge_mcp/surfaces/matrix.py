@@ -32,8 +32,8 @@ def as_values(found: Trace) -> dict[str, Any]:
                 "verdict": link.verdict.value,
                 "probability": round(link.probability, 4),
                 "evidence": {
-                    "from": {"citation": link.source.citation, "text": link.evidence.from_text},
-                    "to": {"citation": link.target.citation, "text": link.evidence.to_text},
+                    "from": {"citation": link.citations[0], "text": link.evidence.from_text},
+                    "to": {"citation": link.citations[1], "text": link.evidence.to_text},
                     "words": list(link.evidence.words),
                 },
             }
@@ -159,7 +159,7 @@ def as_csv(found: Trace) -> str:
 def _row(link: TraceLink) -> list[str]:
     evidence = link.evidence
     head = [link.source.id, link.target.id, link.verdict.value, f"{link.probability:.4f}", " ".join(evidence.words)]
-    return [*head, evidence.from_text, evidence.to_text, link.source.citation, link.target.citation]
+    return [*head, evidence.from_text, evidence.to_text, *link.citations]
 
 
 def as_html(source: str, target: str, found: Trace) -> str:
@@ -191,7 +191,7 @@ def _html_row(link: TraceLink) -> str:
         link.verdict.value,
         f"{link.probability:.2f}",
         f"<details><summary>{html.escape(', '.join(evidence.words))}</summary>"
-        f"<p>{html.escape(evidence.from_text)}<br><small>{html.escape(link.source.citation)}</small></p>"
-        f"<p>{html.escape(evidence.to_text)}<br><small>{html.escape(link.target.citation)}</small></p></details>",
+        f"<p>{html.escape(evidence.from_text)}<br><small>{html.escape(link.citations[0])}</small></p>"
+        f"<p>{html.escape(evidence.to_text)}<br><small>{html.escape(link.citations[1])}</small></p></details>",
     ]
     return f'<tr class="{link.verdict.value}">' + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"

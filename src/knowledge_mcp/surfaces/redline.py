@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.engine.changes.kinds import WEIGHTIEST_FIRST, ChangeType, LinkKind, TextChange
 from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.surfaces.answers import with_escapes
 from knowledge_mcp.surfaces.tables import counts_in_words, csv_text
 
 if TYPE_CHECKING:
@@ -202,10 +203,10 @@ def as_html(old: str, new: str, changes: Sequence[ClauseChange], pages: tuple[Pi
     values = {
         "title": title,
         "counts": counts,
-        "pages": json.dumps(drawn).replace("<", "\\u003c"),
+        "pages": json.dumps({with_escapes(key): picture for key, picture in drawn.items()}).replace("<", "\\u003c"),
         "body": "".join(_fold_clauses(changes, drawn)),
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda name: values[name[1]], _PAGE)
+    return with_escapes(re.sub(r"\{\{(\w+)\}\}", lambda name: values[name[1]], _PAGE))
 
 
 def _count(name: str, words: str) -> str:

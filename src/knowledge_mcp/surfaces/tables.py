@@ -7,6 +7,8 @@ import io
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from knowledge_mcp.surfaces.answers import with_escapes
+
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -72,7 +74,7 @@ def table_page(
         "style": style,
         "choice": choice,
     }
-    return _PART.sub(lambda found: parts[found[1]], _PAGE)
+    return with_escapes(_PART.sub(lambda found: parts[found[1]], _PAGE))
 
 
 _PAGE = """<!doctype html>

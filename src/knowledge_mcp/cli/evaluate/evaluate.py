@@ -106,6 +106,7 @@ def run(choices: RunChoices, options: CommandOptions) -> None:
 
 
 @app.command(help=COMPARE_HELP)
+@with_groups
 def compare(
     before: Annotated[Path, typer.Argument(metavar="BEFORE", help="Result of the earlier run.")],
     after: Annotated[Path, typer.Argument(metavar="AFTER", help="Result of the later run.")],
@@ -123,6 +124,7 @@ def compare(
 
 
 @app.command()
+@with_groups
 def report(
     result: Annotated[Path, typer.Argument(metavar="RESULT", help="Result written by `knowledge eval --out`.")],
     html: Annotated[Path, typer.Argument(metavar="FILE", help="HTML file to write.")],

@@ -19,6 +19,7 @@ from knowledge_mcp.cli.shared.session import CommandOptions, TextOptions
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.query import SearchMode
 from knowledge_mcp.support.wording import how_many
+from knowledge_mcp.surfaces.answers import with_escapes
 
 if TYPE_CHECKING:
     from knowledge_mcp.evals import EvalSet, Run, RunComparison, SetResult
@@ -250,7 +251,7 @@ def compare_runs(before: Path, after: Path, *, tolerance: float, html: Path | No
     first, second = evals.read_run(before), evals.read_run(after)
     comparisons = evals.compare(first, second)
     if html is not None:
-        _save(html, evals.report_html(second, before=first, comparisons=comparisons))
+        _save(html, with_escapes(evals.report_html(second, before=first, comparisons=comparisons)))
     if as_json:
         write_json(comparison_as_json(first, second, comparisons, tolerance=tolerance))
     else:
@@ -262,7 +263,7 @@ def write_report(result: Path, html: Path) -> None:
     """Write the report of a kept result."""
     from knowledge_mcp import evals
 
-    _save(html, evals.report_html(evals.read_run(result)))
+    _save(html, with_escapes(evals.report_html(evals.read_run(result))))
 
 
 def draft_from(choices: DraftChoices, options: TextOptions) -> None:
@@ -420,7 +421,7 @@ def _write(
     if choices.to is not None:
         _save(choices.to, evals.run_as_json(run))
     if choices.html is not None:
-        _save(choices.html, evals.report_html(run, before=baseline, comparisons=comparisons))
+        _save(choices.html, with_escapes(evals.report_html(run, before=baseline, comparisons=comparisons)))
     if choices.pin is not None:
         for name in dict.fromkeys(each.set for each in run.results):
             of_set = tuple(each for each in run.results if each.set == name)

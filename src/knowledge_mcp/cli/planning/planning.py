@@ -33,6 +33,7 @@ from knowledge_mcp.model.call import Call
 from knowledge_mcp.model.errors import ConnectionFailedError
 from knowledge_mcp.support.files import is_gone, path_of_text, path_text
 from knowledge_mcp.support.wording import how_many, list_first
+from knowledge_mcp.surfaces.answers import with_escapes
 
 if TYPE_CHECKING:
     from knowledge_mcp.engine.planning.service import PlanningService
@@ -238,7 +239,7 @@ class FolderRun:
     def _write_report(self, path: Path, outcomes: Sequence[FileOutcome]) -> None:
         now = datetime.now().astimezone()
         content = report_html(self._ref, self._choices.folder, outcomes, now)
-        write_file(path, content)
+        write_file(path, with_escapes(content))
         notify(f"Report: {path}")
 
     def _exit_code(self) -> ExitCode:

@@ -7,14 +7,17 @@ import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, Field, fields, is_dataclass
 from inspect import Parameter
+from pathlib import Path
 from typing import Any, cast, get_type_hints
+
+import typer
 
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Replace each parameter that is a dataclass by options and arguments for its fields.
 
     Typer does not support such groups, so it gets the fields, after the command's own parameters. Fields that are not
-    arguments of the constructor are not options.
+    arguments of the constructor are not options. A path `-` is refused, since other programs write to stdout for it.
     """
     groups: dict[str, Any] = {}
     own: list[Parameter] = []
@@ -29,6 +32,8 @@ def with_groups(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def run(**values: Any) -> None:
+        if Path("-") in (each for each in values.values() if isinstance(each, Path)):
+            raise typer.BadParameter("'-' is not a file. Name a file; what is not written to one goes to stdout.")
         for name, group in groups.items():
             values[name] = group(**{one.name: values.pop(one.name) for one in fields(group) if one.init})
         command(**values)

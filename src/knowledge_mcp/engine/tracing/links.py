@@ -83,6 +83,7 @@ class TraceItem:
         beside: the text next to it in its document, which may name items of the other set: "Parent: SYS-3".
         informative: its file says that it is not binding, as a text between requirements.
         designations: of its document.
+        is_file: its text is that of a whole file, line by line.
     """
 
     id: str
@@ -98,6 +99,15 @@ class TraceItem:
     beside: str = ""
     informative: bool = False
     designations: tuple[Designation, ...] = ()
+    is_file: bool = False
+
+    def cite(self, words: str) -> str:
+        """Cite the place of some of its words: in a file also their lines."""
+        place = self.text.find(words) if self.is_file and words else -1
+        if place < 0:
+            return self.citation
+        first, more = self.text.count("\n", 0, place) + 1, words.count("\n")
+        return f"{self.citation}:{first}-{first + more}" if more else f"{self.citation}:{first}"
 
     @property
     def label(self) -> str:
@@ -142,6 +152,11 @@ class TraceLink:
     verdict: Verdict
     probability: float
     evidence: Evidence
+
+    @property
+    def citations(self) -> tuple[str, str]:
+        """The places of the evidence in both items."""
+        return self.source.cite(self.evidence.from_text), self.target.cite(self.evidence.to_text)
 
 
 class Proposer(Protocol):

@@ -36,6 +36,11 @@ def chunk_uri(chunk_id: str) -> str:
     return f"knowledge://chunks/{quote(chunk_id, safe='')}"
 
 
+def documents_uri(start: int) -> str:
+    """Build the address of the list of documents without the first ones."""
+    return f"knowledge://documents?start={start}"
+
+
 def document_uri(document_id: str) -> str:
     """Build the address of a document's resource."""
     return f"knowledge://documents/{quote(document_id, safe='')}"

@@ -14,15 +14,18 @@ from knowledge_mcp.surfaces.answers import compact, shorten
 from knowledge_mcp.surfaces.contract import Completer, Prompt, PromptArgument, Resource, ResourceContent
 from knowledge_mcp.surfaces.standards.evidence import outline
 from knowledge_mcp.surfaces.standards.evidence_shapes import OutlineRequest
-from knowledge_mcp.surfaces.standards.passages import document_uri
+from knowledge_mcp.surfaces.standards.passages import document_uri, documents_uri
 
 _MAX_LIST_CHARACTERS = 200_000
 
 
-def _list_documents(knowledge: Knowledge, _: str) -> ResourceContent:
+def _list_documents(knowledge: Knowledge, start: str) -> ResourceContent:
     records = knowledge.documents()
-    documents = [{**_facts(record), "uri": document_uri(record.id)} for record in records]
-    listed = shorten({"documents": documents, "total_documents": len(documents)}, "documents", _MAX_LIST_CHARACTERS)
+    first = int(start or 0)
+    documents = [{**_facts(record), "uri": document_uri(record.id)} for record in records[first:]]
+    listed = shorten({"documents": documents, "total_documents": len(records)}, "documents", _MAX_LIST_CHARACTERS)
+    if (following := first + len(listed["documents"])) < len(records):
+        listed["truncated"]["note"] = f"The list continues at {documents_uri(following)}."
     return ResourceContent(compact(listed), "application/json", {})
 
 
@@ -95,7 +98,8 @@ RESOURCES = (
         uri="knowledge://documents",
         name="documents",
         title="All documents",
-        description="All ingested documents: id, title, type, pages, passages, time of ingest, address of the text.",
+        description="All ingested documents: id, title, type, pages, passages, time of ingest, address of the text. "
+        "`?start=500` leaves out the first 500.",
         media_type="application/json",
         read=_list_documents,
     ),

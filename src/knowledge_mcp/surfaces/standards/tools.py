@@ -102,6 +102,24 @@ def stats(knowledge: Knowledge, _: shapes.NoArguments) -> shapes.StatsResponse:
     found = knowledge.stats()
     counts = found.statistics
     superseded = frozenset(Editions(found.documents).superseded)
+    every = [
+        shapes.DocumentSummary.of(
+            record,
+            document_id=record.id,
+            document_title=record.title,
+            ingested_at=record.updated_at,
+            edition=edition_of_record(record),
+            superseded=record.id in superseded,
+            keep=["pages", "status"],
+        )
+        for record in found.documents
+    ]
+    sources = [synced_place(each) for each in found.sources]
+    about = [[each.sent() for each in sources], found.collections, found.notes]
+    documents, cut = _fitting(every, len(every), about)
+    if cut is not None:
+        note = f"The others are listed by the resource {passages.documents_uri(len(documents))}."
+        cut = Truncation(omitted=cut.omitted, note=note)
     return shapes.StatsResponse.of(
         found,
         knowledge_base=shapes.KnowledgeBase(
@@ -110,21 +128,11 @@ def stats(knowledge: Knowledge, _: shapes.NoArguments) -> shapes.StatsResponse:
             total_tokens=counts.tokens,
             storage_bytes=counts.storage_bytes,
         ),
-        documents=[
-            shapes.DocumentSummary.of(
-                record,
-                document_id=record.id,
-                document_title=record.title,
-                ingested_at=record.updated_at,
-                edition=edition_of_record(record),
-                superseded=record.id in superseded,
-                keep=["pages", "status"],
-            )
-            for record in found.documents
-        ],
+        documents=documents,
+        truncated=cut,
         vector_store=shapes.VectorStore.of(found),
         embedding=shapes.Embedding.of(found.space, keep=["provider", "variant"]),
-        sources=[synced_place(each) for each in found.sources],
+        sources=sources,
         collections=found.collections if len(found.collections) > 1 else [],
     )
 

@@ -378,8 +378,8 @@ def _link(link: TraceLink) -> LinkFound:
         words=", ".join(link.evidence.words),
         from_text=link.evidence.from_text[:_LONGEST],
         to_text=link.evidence.to_text[:_LONGEST],
-        from_citation=link.source.citation,
-        to_citation=link.target.citation,
+        from_citation=link.citations[0],
+        to_citation=link.citations[1],
     )
 
 

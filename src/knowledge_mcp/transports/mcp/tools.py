@@ -316,7 +316,7 @@ class ResourceReader:
         address = self._match(uri)
         assert address is not None
         service = find_service(self._providers, self._owners[address.resource.uri], key)
-        content = address.resource.read(service, address.parameter)
+        content = address.resource.read(service, address.parameter or str(address.start or ""))
         meta: dict[str, Any] = dict(content.meta)
         text = content.text
         if content.media_type.startswith("text/") and (address.start or len(text) > PART_CHARACTERS):

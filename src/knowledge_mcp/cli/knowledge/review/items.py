@@ -354,11 +354,15 @@ def _in_folder(
     if path.suffix.lower() in {".csv", ".tsv"} and (rows := list(_table_rows(_decode(path), {}, strict=True))):
         return [_item(path, number, row, {}) for number, row in rows]
     if media_type_of(path.name) == UNKNOWN:
-        return [TraceItem(name, name, _text_of(settings, path), name, beside=words_of_file(Path(name).stem))]
+        return [_whole_file(settings, path, name, beside=words_of_file(Path(name).stem))]
     reading = read_file(settings, path, name)
     if any(each.identifier for each, _ in reading.statements):
         return items_in(reading, met_by=met_by)
     return [whole_item(reading, Path(name).stem)]
+
+
+def _whole_file(settings: Settings, path: Path, name: str, *, beside: str = "") -> TraceItem:
+    return TraceItem(name, name, _text_of(settings, path), name, beside=beside, is_file=True)
 
 
 def _text_of(settings: Settings, path: Path) -> str:
@@ -372,7 +376,7 @@ def _text_of(settings: Settings, path: Path) -> str:
 def _of_document(settings: Settings, path: Path, *, met_by: bool) -> list[TraceItem]:
     """Return the items of a document as `items_in` lists them; for a file of unknown kind, its whole text."""
     if media_type_of(path.name) == UNKNOWN:
-        return [TraceItem(path.name, path.name, _text_of(settings, path), path.name)]
+        return [_whole_file(settings, path, path.name)]
     return items_in(read_file(settings, path, path.name), met_by=met_by)
 
 
