@@ -218,8 +218,26 @@ def test_editions_of_one_document_are_recognised_by_what_they_say(
         (("a.md", "# Section 5.3\n\n" + RULES), ("b.md", "# Section 5.4\n\n" + RULES)),
         (("minutes/2024-05-01.md", "# Minutes\n\n" + RULES), ("minutes/2024-06-01.md", "# Minutes\n\n" + RULES)),
         (("a.md", "# ACME 100:2018\n\n" + RULES), ("b.md", "# ACME 100:2018\n\nDeutsch: " + RULES)),
+        (("a.md", "# Document 1919 – Pumps\n\n" + RULES), ("b.md", "# Document 2016 – Pumps\n\n" + RULES)),
+        (("ticket_1984.md", "# Pumps\n\n" + RULES), ("ticket_2016.md", "# Pumps\n\n" + RULES)),
+        (
+            ("a.md", "# Bekanntmachung der Sätze 2018\n\n" + RULES),
+            ("b.md", "# Bekanntmachung der Sätze 2019\n\n" + RULES),
+        ),
     ],
-    ids=["reports", "a guide to it", "parts", "another text", "chapters", "sections", "minutes", "one edition twice"],
+    ids=[
+        "reports",
+        "a guide to it",
+        "parts",
+        "another text",
+        "chapters",
+        "sections",
+        "minutes",
+        "one edition twice",
+        "documents",
+        "tickets",
+        "notices",
+    ],
 )
 def test_what_only_looks_like_it_is_no_edition(tmp_path: Path, documents: tuple[tuple[str, str], ...]) -> None:
     world = World(tmp_path)
@@ -227,6 +245,17 @@ def test_what_only_looks_like_it_is_no_edition(tmp_path: Path, documents: tuple[
         world.write(name, text)
     ids = {each.record.id for each in world.ingest().documents}
     assert len(ids) == 2
+    assert world.base.editions().superseded == ()
+
+
+def test_a_number_among_others_of_its_series_is_no_year(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.write("a.md", "# Pump 1919\n\n" + RULES)
+    world.write("b.md", "# Pump 2016\n\n" + RULES)
+    world.ingest()
+    assert world.base.editions().superseded != ()
+    world.write("c.md", "# Pump 850\n\n" + RULES)
+    world.ingest()
     assert world.base.editions().superseded == ()
 
 

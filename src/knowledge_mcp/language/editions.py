@@ -76,9 +76,19 @@ _PERIODIC = re.compile(
     r"\b(?:annual|quarterly|monthly|weekly|daily|yearly|fiscal|fy\d{0,4}|q[1-4]|10-?[kq]|8-?k|reports?|minutes|agendas?"
     r"|meetings?|budgets?|newsletters?|accounts|statements?|results|earnings|proceedings|surveys?|statistics|census"
     r"|invoices?|conference|workshop|journal|bulletin|diary|logs?|changelog|notes|news|calendar|timetable|exams?"
-    r"|seasons?|events?|transcripts?|letters?|posts?|forecast|outlook)\b",
+    r"|seasons?|events?|transcripts?|letters?|posts?|forecast|outlook"
+    r"|bekanntmachung(?:en)?|(?:\w{1,20})?berichte?|protokolle?|niederschrift(?:en)?|sitzung(?:en)?|rechnung(?:en)?"
+    r"|haushaltsplan|statistik(?:en)?|comptes?[- ]rendus?|rapports?)\b",
     re.IGNORECASE,
 )
+_COUNTED = re.compile(
+    r"\W*(?:articles?|cases?|chapters?|docs?|documents?|drawings?|entry|examples?|figures?|files?|forms?|images?|img|items?"
+    r"|lines?|models?|orders?|pages?|papers?|parts?|photos?|projects?|records?|rooms?|samples?|scans?|sections?|sheets?"
+    r"|tables?|tasks?|tickets?|units?|akte|anlage|auftrag|blatt|datei|dokument|drucksache|seite|vorgang|zeichnung)"
+    r"[\W_]{0,3}(?:(?:no|nr|number)\b[\W_]{0,3})?\d",
+    re.IGNORECASE,
+)
+"""Names that begin with a word for things that are counted and a number, which is no year then: "Document 1919"."""
 _BLANK = re.compile(r"[\W_]+")
 _EMPTY = re.compile(r"\(\s*\)|\[\s*\]")
 
@@ -100,6 +110,11 @@ def mark_of(name: str) -> EditionMark | None:
         version=next((each.version for each in found if each.version), ()),
         is_explicit=any(each.is_explicit for each in found),
     )
+
+
+def is_numbered(name: str) -> bool:
+    """Return whether a name begins with the number of something counted, which may look like a year."""
+    return _COUNTED.match(name.replace("_", " ")) is not None
 
 
 def edition_in_field(value: str) -> EditionMark:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import unquote, urlsplit
@@ -13,6 +13,7 @@ from knowledge_mcp.language.editions import (
     EditionMark,
     EditionStatus,
     edition_in_field,
+    is_numbered,
     is_periodic,
     mark_of,
     parse_status,
@@ -97,8 +98,7 @@ def facts_of(record: DocumentRecord) -> EditionFacts:
     metadata = dict(record.metadata)
     stated = next((edition_in_field(value) for key in EDITION_KEYS if (value := metadata.get(key))), None)
     designation = _find_designation(record)
-    in_title = mark_of(record.title)
-    in_file_name = mark_of(_stem(record))
+    in_title, in_file_name = _mark_in(record.title), _mark_in(_stem(record))
     in_path = _version_in_path(record)
     mark = _merge([stated, designation[1] if designation else None, in_title, in_file_name, in_path])
     family, by = _family(record, designation, in_title, in_file_name, in_path, is_stated=stated is not None)
@@ -122,6 +122,11 @@ def edition_of_record(record: DocumentRecord) -> str:
     """Return a record's edition for a citation; empty if unknown or only guessed."""
     facts = facts_of(record)
     return facts.label if facts.is_certain or record.label(CONFIRMED) else ""
+
+
+def _mark_in(name: str) -> EditionMark | None:
+    mark = mark_of(name)
+    return None if mark is not None and not mark.is_explicit and is_numbered(name) else mark
 
 
 def _merge(marks: Iterable[EditionMark | None]) -> EditionMark | None:
@@ -271,6 +276,8 @@ class Editions:
             facts = facts_of(record)
             if facts.by and facts.family and (not facts.is_guess or facts.family in confirmed):
                 groups.setdefault(facts.family, []).append(record)
+        for key in _numbered_series(records, groups):
+            del groups[key]
         self._replaced: dict[str, str] = {}
         self._join_replaced(groups)
         self.families = [found for key, each in groups.items() if (found := self._family(key, each)) is not None]
@@ -331,6 +338,27 @@ class Editions:
             return (() if dated else facts.version), facts.date, record.id
 
         return rank
+
+
+_NUMBER = re.compile(r"(?<![\w.-])\d{1,6}(?![\w.-])")
+
+
+def _numbered_series(records: Sequence[DocumentRecord], groups: Mapping[str, Sequence[DocumentRecord]]) -> list[str]:
+    """List the families of bare years to which other documents with the same words and any number belong.
+
+    Among "Pump 1866" and "Pump 2307", "Pump 1919" and "Pump 2016" have no years.
+    """
+    bare = {
+        key
+        for key, members in groups.items()
+        if key.startswith("title:") and not any(facts_of(each).is_certain for each in members)
+    }
+    if not bare:
+        return []
+    unmarked = (each.title for each in records if not facts_of(each).by and mark_of(each.title) is None)
+    return list(
+        bare & {f"title:{without_marks(_NUMBER.sub(' ', each, count=1))}" for each in unmarked if _NUMBER.search(each)}
+    )
 
 
 def current_of(records: Sequence[DocumentRecord]) -> tuple[list[DocumentRecord], str]:
