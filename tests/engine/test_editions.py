@@ -220,23 +220,12 @@ def test_editions_of_one_document_are_recognised_by_what_they_say(
         (("a.md", "# ACME 100:2018\n\n" + RULES), ("b.md", "# ACME 100:2018\n\nDeutsch: " + RULES)),
         (("a.md", "# Document 1919 – Pumps\n\n" + RULES), ("b.md", "# Document 2016 – Pumps\n\n" + RULES)),
         (("ticket_1984.md", "# Pumps\n\n" + RULES), ("ticket_2016.md", "# Pumps\n\n" + RULES)),
-        (
-            ("a.md", "# Bekanntmachung der Sätze 2018\n\n" + RULES),
-            ("b.md", "# Bekanntmachung der Sätze 2019\n\n" + RULES),
-        ),
+        (("a.md", "# Bekanntmachung 2018\n\n" + RULES), ("b.md", "# Bekanntmachung 2019\n\n" + RULES)),
+        (("posts/2024/a-2024.md", "# Lifts\n\n" + RULES), ("posts/2025/a-2025.md", "# Lifts\n\n" + RULES)),
     ],
     ids=[
-        "reports",
-        "a guide to it",
-        "parts",
-        "another text",
-        "chapters",
-        "sections",
-        "minutes",
-        "one edition twice",
-        "documents",
-        "tickets",
-        "notices",
+        *("reports", "a guide to it", "parts", "another text", "chapters", "sections", "minutes", "one edition twice"),
+        *("documents", "tickets", "notices", "posts"),
     ],
 )
 def test_what_only_looks_like_it_is_no_edition(tmp_path: Path, documents: tuple[tuple[str, str], ...]) -> None:

@@ -170,7 +170,9 @@ def _family(
         return ("", "") if is_periodic(record.title) and not explicit else (f"title:{words}", "title")
     if in_path is not None:
         return f"path:{_without_version(record)}:{words}", "path"
-    if in_file_name is not None and (in_file_name.is_explicit or not is_periodic(f"{record.title} {_stem(record)}")):
+    if in_file_name is not None and (
+        in_file_name.is_explicit or not is_periodic(f"{record.title} {_stem(record)} {_folder(record)}")
+    ):
         return f"title:{words}", "title"
     return "", ""
 
@@ -208,6 +210,11 @@ def _stem(record: DocumentRecord) -> str:
 
 def _path(record: DocumentRecord) -> str:
     return unquote(urlsplit(record.source_path).path if "://" in record.source_path else record.source_path)
+
+
+def _folder(record: DocumentRecord) -> str:
+    """Return the name of the nearest folder that is no number: "minutes" for "minutes/2024/2024-06-19.md"."""
+    return next((each for each in reversed(_path(record).replace("\\", "/").split("/")[:-1]) if not each.isdigit()), "")
 
 
 def _version_in_path(record: DocumentRecord) -> EditionMark | None:
@@ -356,9 +363,8 @@ def _numbered_series(records: Sequence[DocumentRecord], groups: Mapping[str, Seq
     if not bare:
         return []
     unmarked = (each.title for each in records if not facts_of(each).by and mark_of(each.title) is None)
-    return list(
-        bare & {f"title:{without_marks(_NUMBER.sub(' ', each, count=1))}" for each in unmarked if _NUMBER.search(each)}
-    )
+    numbered = (_NUMBER.sub(" ", each, count=1) for each in unmarked if _NUMBER.search(each))
+    return list(bare & {f"title:{without_marks(each)}" for each in numbered})
 
 
 def current_of(records: Sequence[DocumentRecord]) -> tuple[list[DocumentRecord], str]:
