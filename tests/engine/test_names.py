@@ -422,6 +422,40 @@ def test_a_designation_is_held_by_its_document_and_begins_longer_ones(named: Wor
     assert result.startswith("Clause 7 was not found in the document in the question;")
 
 
+@pytest.mark.parametrize(
+    ("question", "first", "missing"),
+    [
+        ("ABC.3.2 A11", "encrypted", ""),
+        ("What does A1 of ABC.3.2 say?", "configured", ""),
+        ("ABC.3.2 A12", "", "A12"),
+        ("Regulation (EU) 2031/77 Article 9(4)(c)", "limit access", ""),
+        ("Regulation (EU) 2031/77 Article 9(4)(x)", "", "9(4)(x)"),
+        ("ISO 4120 A.8.24", "cryptography", ""),
+        ("ISO 4120 Annex A 8.24", "cryptography", ""),
+        ("ISO 4120 A.8.25", "", "Clause A.8.25"),
+        ("ABC SP 77 DE-2 (1)", "by itself", ""),
+    ],
+)
+def test_a_place_that_has_no_heading_is_found_in_the_document_named(
+    tmp_path: Path, question: str, first: str, missing: str
+) -> None:
+    world = World(tmp_path).holding(
+        {
+            "abc32.md": "# ABC.3.2 Servers\n\n## ABC.3.2.A1 Setup\n\nServers shall be configured.\n\n"
+            "## ABC.3.2.A11 Keys\n\nTraffic shall be encrypted.\n",
+            "law.md": "# Regulation (EU) 2031/77\n\n## Article 9 Protection\n\n4. Banks shall:\n\n(b) plan;\n\n"
+            "(c) limit access to their vaults.\n",
+            "iso.md": "# ISO 4120:2031 Security\n\n## Annex A Controls\n\n| No. | Control |\n|---|---|\n"
+            "| 8.24 | Rules of cryptography shall be set. |\n",
+            "sp.md": "# ABC SP 77 Controls\n\n## DE-2 Accounts\n\nAccounts shall be listed.\n\n"
+            "### DE-2(1) Automation\n\nThe list shall be kept by itself.\n",
+        }
+    )
+    answer = world.knowledge.search(SearchQuery(question))
+    assert first in answer.hits[0].chunk.content
+    assert [each.partition(" was not found")[0] for each in answer.notes] == ([missing] if missing else [])
+
+
 def test_a_topic_with_an_identifier_that_no_requirement_has_says_so(world: World) -> None:
     known = world.knowledge.requirements(RequirementQuery("REQ-12"))
     assert known.notes == ()

@@ -71,6 +71,14 @@ sections are numbered otherwise.
 _UNDOTTED = re.compile(r"(?P<letter>[A-Z])(?P<number>\d{1,2}(?:\.\d{1,2}){0,3})")
 """A clause of an annex as people write it: "A2" for A.2."""
 
+_ENHANCED = re.compile(r"(?P<control>\b[A-Z]{2,10}-\d{1,3}) (?=\(\d{1,2}\))")
+"""A control before the number of its enhancement: "AC-2 (1)" for AC-2(1)."""
+_BELOW = re.compile(
+    r"(?P<above>\d[\d.]{0,20})(?:\(\w{1,4}\)){0,4}\((?P<item>\w{1,4})\)"
+    r"|(?:(?P<annex>[a-z])\.)?(?P<row>\d{1,3}(?:\.\d{1,3}){1,4})"
+)
+"""A place that is no heading: item (c) of 9(4)(c), row 8.24 of the table in annex A for A.8.24."""
+
 _ITEMS = frozenset("condition finding informative principle question recommendation step".split())
 """Words before the number of a list item, which is printed with the word or, below a heading, alone."""
 _COUNTED_ITEMS = frozenset("control criterion guideline measure objective practice".split())
@@ -140,6 +148,11 @@ class Name:
         """The words to search for passages that may have it."""
         return f"{_KINDS[self.kind][1]} {self.key.removeprefix(self.kind)}" if self.kind else self.text
 
+    def part_of(self, whole: str) -> Name:
+        """Return the longer name that begins with another: "APP.3.2.A11" for A11 of "APP.3.2"."""
+        text = f"{whole}.{self.text}"
+        return Name(text, text.casefold(), False)
+
     @property
     def beginning(self) -> re.Pattern[str]:
         """A pattern that matches the whole name or the beginning of a longer one: ISO 9001 in ISO 9001:2015."""
@@ -173,7 +186,7 @@ def names_in_question(question: str) -> QuestionNames:
     rest: list[str] = []
     doubtful: list[str] = []
     before = ""
-    question = _WITHIN.sub(_as_one_number, question)
+    question = _ENHANCED.sub(r"\g<control>", _WITHIN.sub(_as_one_number, question))
     for match in reversed(list(_SPACED.finditer(question))):
         if (match["series"] or "").casefold() not in _CUES:
             question = f"{question[: match.start()]} {question[match.end() :]}"
@@ -345,6 +358,8 @@ def names_it(chunk: Chunk, name: Name) -> bool:
     A clause whose number could be a quantity, such as 12 or 99.9, must be the number of a heading, or follow a word
     such as "clause".
     """
+    if _begins_line(chunk, name):
+        return True
     if name.is_cited and name.key.replace(".", "", 1).isdecimal():
         headed = exactness(chunk, name, Exactness.TITLE) is not Exactness.ABSENT
         titles = (chunk.clause_number or "", chunk.section_title, *chunk.section_hierarchy)
@@ -356,6 +371,21 @@ def names_it(chunk: Chunk, name: Name) -> bool:
         return False
     above = (chunk.clause_number or "", chunk.document_title, chunk.section_title, *chunk.section_hierarchy)
     return any(map(name.beginning.search, (chunk.content, *above))) or _names_apart(chunk, name, above)
+
+
+def _begins_line(chunk: Chunk, name: Name) -> bool:
+    """Return whether a line of a chunk is a place that has no heading; see `_BELOW`."""
+    place = _BELOW.fullmatch(name.key)
+    if place is None:
+        return False
+    titles = (chunk.clause_number or "", chunk.section_title, *chunk.section_hierarchy)
+    if place["item"]:
+        begun = re.compile(rf"^\W{{0,4}}{place['item']}[.)]", re.IGNORECASE | re.MULTILINE)
+        above = _pattern(place["above"])
+        return any(map(above.search, titles)) and begun.search(chunk.content) is not None
+    annex = re.compile(rf"(?:(?:{ANNEX_WORDS}) )?{place['annex']}(?!\w)", re.IGNORECASE) if place["annex"] else None
+    row = re.compile(rf"^\|\s{{0,3}}{re.escape(place['row'])}(?![\w.]*\w)", re.MULTILINE)
+    return (annex is None or any(map(annex.match, titles))) and row.search(chunk.content) is not None
 
 
 def _names_apart(chunk: Chunk, name: Name, above: Sequence[str]) -> bool:

@@ -203,8 +203,11 @@ def identifiers_not_found(
     designated = " ".join(designations).casefold()
     inside = _both(filter, In("document_id", within)) if within else filter
     near = [each for each in passages.get([hit[0] for hit in ranked]) if not within or each.document_id in within]
+    parts = {each: (each, *(each.part_of(whole) for whole in designations)) for each in names}
     missing = [
-        each for each in names if each.key not in designated and not any(names_it(chunk, each) for chunk in near)
+        each
+        for each in names
+        if each.key not in designated and not any(names_it(chunk, form) for chunk in near for form in parts[each])
     ]
     sentences = [
         f"{each.text} is not named in the results; the first of them only begin a line with its number."
@@ -215,7 +218,7 @@ def identifiers_not_found(
         if any(other.pattern.fullmatch(each.text) for other in missing[:place]):
             continue  # "A.2" after "A2"
         found = _candidates(base, QuestionNames((each,), alone=True), inside, _MOST_NAMES_LOOKED_AT)
-        if not any(names_it(chunk, each) for chunk in passages.get(found)):
+        if not any(names_it(chunk, form) for chunk in passages.get(found) for form in parts[each]):
             name = f"Clause {each.text}" if each.is_clause else each.text
             where = "the document in the question" if within else "the searched documents"
             found_instead = "; the results match other words or parts of it" if near else ""
