@@ -27,7 +27,7 @@ _SPACED = re.compile(
     rf"\b(?P<shown>(?i:{TABLE_WORDS}|tab|{FIGURE_WORDS}|fig|abb))(?:\.?[ ]|\.)"
     rf"(?P<number>(?:[A-Z]\.)?\d{{1,3}}(?:[.-]\d{{1,3}})*)\b"
     rf"|\b(?P<annex>(?i:{ANNEX_WORDS}|app\.))[ ](?P<letter>[A-Z])(?!\.?\w)"
-    r"|\b(?P<series>[A-Z]{2,10})[ ]\d{1,5}(?:[.-]\d{1,4})*(?::(?:19|20)\d\d)?\b"
+    r"|\b(?P<series>[A-Z]{2,10})[ ]\d{1,5}(?:[.-]\d{1,4})*[A-Z]?(?::(?:19|20)\d\d)?(?![.-]?\w)"
 )
 _KINDS = {
     "table": (rf"{TABLE_WORDS}|Tab", "Table Tabelle Tableau Tabla Tabella"),
