@@ -86,6 +86,18 @@ def test_hostile_file_names_are_indexed_and_shown_harmlessly(world: World) -> No
     assert world.service.refresh("my-api").files_processed == 1
 
 
+@pytest.mark.parametrize("asked", [True, False])
+def test_what_followed_a_branch_that_is_gone_is_not_up_to_date(world: World, server: GitServer, asked: bool) -> None:
+    made = world.repository()
+    made.git("branch", "topic")
+    world.index(server.url("team/my-api.git"), branch="topic")
+    assert world.listed()["my-api"]["stale"] is False
+    made.git("branch", "-D", "topic")
+    with pytest.raises(NotFoundError):
+        world.call("refresh_repository", repository="my-api", check_only=asked)
+    assert "stale" not in world.listed()["my-api"]
+
+
 def test_a_missing_branch_repository_or_network_leaves_nothing_half_done(world: World, server: GitServer) -> None:
     world.repository()
     with pytest.raises(NotFoundError, match="no branch nowhere"):

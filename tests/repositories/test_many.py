@@ -120,6 +120,8 @@ def test_files_of_repositories_inside_a_folder_do_not_grow_stale(
     (found,) = world.search("second_version", symbol="second_version")["results"]
     assert "commit" not in found, "no commit of the outer repository has these lines"
     assert "permalink" not in found
+    assert "permalink" not in world.search("validate_token")["results"][0], "its commit is not pushed"
+    outer.git("update-ref", "refs/remotes/origin/main", "HEAD")
     assert "permalink" in world.search("validate_token")["results"][0]
     shutil.rmtree(inner)
     assert world.call("refresh_repository", repository="outer")["files_removed"] == 1

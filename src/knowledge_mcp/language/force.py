@@ -110,7 +110,7 @@ _MODAL = r"(?:shall|should|must|may|can|will)(?:\s+not)?"
 _SAYS = r"(?:indicates?|denotes?|means?|express(?:es)?|is\s+used|are\s+used|refers?|states?)"
 _EXPLAINS = re.compile(
     rf"\b(?=[wtvka])(?:words?|terms?|verbs?|verbal\s+forms?|key\s?words?|auxiliary)\s+(?:form\s+)?"
-    rf"(?:[\"“‘'*_`]+{_MODAL}\b|{_MODAL}(?:\s*,?\s*(?:and|or)?\s*{_MODAL})*\s+{_SAYS}\b)"
+    rf"(?:[\"“‘'*_`]+{_MODAL}\b|{_MODAL}(?:\s*+,?\s*+(?:and|or)?\s*+{_MODAL})*\s+{_SAYS}\b)"
     rf"|^\W*{_MODAL}[\"”’'*_`,]*\s+{_SAYS}\b",
     re.IGNORECASE,
 )

@@ -156,14 +156,26 @@ class RepositoryService:
         manifest = read_manifest(self._base.store, info.collection)
         if manifest is None:
             return info.freshness
-        head = self.parts.copies.remote_head(info.url, branch=manifest.follow)
-        with hold_lock(self._locks, self._states.lock_name(info.collection), give_up=lambda: True) as mine:
-            manifest = read_manifest(self._base.store, info.collection)
-            if mine and manifest is not None:
-                manifest = dataclasses.replace(manifest, head_commit=head.commit, head_at=now())
-                write_manifest(self._base.store, info.collection, manifest, self._base.embedder.space)
+        try:
+            head = self.parts.copies.remote_head(info.url, branch=manifest.follow)
+        except NotFoundError:  # its branch is gone, so whether it is up to date is no longer known
+            self._note_head(info.collection, "")
+            raise
+        self._note_head(info.collection, head.commit)
         stale = head.commit != info.freshness.indexed_commit or info.status != "ready"
         return dataclasses.replace(info.freshness, head_commit=head.commit, stale=stale, checked_at=now())
+
+    def is_public(self, info: RepositoryInfo, commit: str) -> bool:
+        """Return whether a repository's remote has a commit, as far as is known locally."""
+        return self._states.is_public(info, commit)
+
+    def _note_head(self, collection: str, commit: str) -> None:
+        """Record the commit that a remote has now; empty if there is none."""
+        with hold_lock(self._locks, self._states.lock_name(collection), give_up=lambda: True) as mine:
+            manifest = read_manifest(self._base.store, collection)
+            if mine and manifest is not None:
+                manifest = dataclasses.replace(manifest, head_commit=commit, head_at=now())
+                write_manifest(self._base.store, collection, manifest, self._base.embedder.space)
 
     # ---- indexing
 
@@ -229,7 +241,7 @@ class RepositoryService:
             known = read_manifest(self._base.store, info.collection)
             if known is None:
                 raise NotFoundError(f"Repository not found: {name[:200]}")
-            copy = self._brought_up(known, running)
+            copy = self._brought_up(info.collection, known, running)
             return self._run(copy, info.collection, known, known, running, fresh=fresh)
 
     def remove(self, document_id: str, *, call: Call = _SILENT) -> int:
@@ -253,7 +265,7 @@ class RepositoryService:
         self._file.write(self._states.all)
         return info.chunk_count
 
-    def _brought_up(self, known: RepositoryManifest, call: Call) -> Checkout:
+    def _brought_up(self, collection: str, known: RepositoryManifest, call: Call) -> Checkout:
         if known.local:
             return self.parts.copies.worktree(Path(known.local_path), name=known.name)
         call.progress(0.0, None, f"fetching {known.name}")
@@ -261,6 +273,7 @@ class RepositoryService:
             return self.parts.copies.update(known.name, branch=known.follow, cancelled=call.cancelled)
         except NotFoundError:
             if self.parts.copies.place(known.name).is_dir():
+                self._note_head(collection, "")
                 raise
             return self.parts.copies.clone(
                 known.url, name=known.name, branch=known.follow, shallow=known.shallow, cancelled=call.cancelled

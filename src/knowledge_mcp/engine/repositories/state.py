@@ -74,6 +74,7 @@ class RepositoryStates:
         self._locks = locks
         self._lock = threading.Lock()
         self._looked: dict[str, tuple[float, Freshness]] = {}
+        self._pushed: dict[tuple[str, str], tuple[float, bool]] = {}
         self._signs = HeartbeatWatch(_SILENCE)
         self._looking = WorkerPool(_FOLDERS_AT_ONCE, "folders", _closed_error)
 
@@ -150,6 +151,22 @@ class RepositoryStates:
         with self._lock:
             self._looked[info.collection] = (time.monotonic(), freshness)
         return freshness
+
+    def is_public(self, info: RepositoryInfo, commit: str) -> bool:
+        """Return whether the remote has a commit: those of clones, and those that a local repository has pushed."""
+        if not info.local:
+            return True
+        with self._lock:
+            at, known = self._pushed.get((info.collection, commit), (0.0, False))
+        if known or (at and time.monotonic() - at < _REMEMBERED):
+            return known
+        try:
+            known = self._parts.copies.is_pushed(Path(info.local_path), commit)
+        except (KnowledgeError, OSError):
+            known = False
+        with self._lock:
+            self._pushed[info.collection, commit] = (time.monotonic(), known)
+        return known
 
     def freshness_of(self, infos: Sequence[RepositoryInfo]) -> list[Freshness]:
         """Do `freshness` for several repositories, inspecting as many folders at once as allowed."""

@@ -58,6 +58,10 @@ class Copies(Protocol):
         """Describe a local folder."""
         ...
 
+    def is_pushed(self, folder: Path, commit: str) -> bool:
+        """Return whether a local folder's remote had a commit when it was last contacted."""
+        ...
+
 
 class CodeSource(Source, Protocol):
     """Find source files, and report what was ignored."""

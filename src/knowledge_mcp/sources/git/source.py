@@ -233,6 +233,15 @@ class GitClones:
                 nested=tuple(self.worktree(each) for path in inside if _is_repository(each := folder / path, folder)),
             )
 
+    def is_pushed(self, folder: Path, commit: str) -> bool:
+        """Return whether a branch of `origin`, as last fetched, contains a commit of a local repository."""
+        with viewed(self._git, folder, GitCall(folder.name)) as view:
+            if view is None:
+                return False
+            contains = ["for-each-ref", "--count=1", "--contains", commit, "refs/remotes/origin"]
+            status, found = self._git.run(contains, view.call, folder=folder, allowed=(0, 129))  # 129: no such commit
+            return status == 0 and bool(found.strip())
+
     # ---- parts
 
     def _call(

@@ -42,8 +42,8 @@ def commit_of(info: RepositoryInfo, record: DocumentRecord | None) -> tuple[str,
 def link(
     service: RepositoryService, info: RepositoryInfo, commit: str, path: str, lines: tuple[int, int] | None
 ) -> str:
-    """Build the permalink; empty where there is none: no commit, a host not known, a part of a repository."""
-    if not commit or not info.url or info.partial_tree:
+    """Build the permalink; empty where there is none: no commit, a commit not pushed, a host not known."""
+    if not commit or not info.url or info.partial_tree or not service.is_public(info, commit):
         return ""
     return service.parts.permalink(info.url, commit, path, lines) or ""
 
