@@ -136,6 +136,16 @@ _CAN_WORD = re.compile(r"\bCANNOT\b|[\"“‘]CAN[\"”’]")
 _LOWER = re.compile(r"[a-z]")
 
 
+def plain_in(language: str) -> Convention:
+    """Return the convention of words in any case in a language, English if its words of force are not known."""
+    return Convention(language=language) if language in FORCEFUL else PLAIN
+
+
+def is_ban(force: Force, text: str) -> bool:
+    """Return whether a permission is denied, which in English bans: "may not", "nothing may"; "need not" frees."""
+    return force.negated and text[force.start : force.end].lower() == "may"
+
+
 def detect_convention(text: str) -> Convention:
     """Detect how a whole document marks force, in each of its languages; see `_first_convention`."""
     first = _first_convention(text)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from knowledge_mcp.language.force import PLAIN, Force, forces_of
+from knowledge_mcp.engine.tracing.conflicts import Terms
+from knowledge_mcp.language.force import Force, forces_of, is_ban, plain_in
 from knowledge_mcp.language.multilingual.denial import denials, is_limited, left_open, limiting_words
-from knowledge_mcp.language.multilingual.force import FORCEFUL
 from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS, language_of
 from knowledge_mcp.language.quantities.reading import quantities
 from knowledge_mcp.language.requirements.conditions import ConditionKind, conditions_in
@@ -18,8 +18,6 @@ from knowledge_mcp.language.requirements.reservations import ADDS_CLAUSE, hedge_
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.model.document import Span
 
-Terms = Callable[[str], Sequence[str]]
-
 _AVOIDS = re.compile(
     r"\b(?:no|none|neither|nor|without|avoid|prevent|prohibit|forbid|exclude|free|instead|rather|replac|former|previous|until"
     r"|statt|anstatt|anstelle|ersetz|bisher|früher|ohne)",
@@ -27,11 +25,6 @@ _AVOIDS = re.compile(
 )
 """Words with which evidence keeps a ban without denying it."""
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
-
-
-def is_ban(force: Force, text: str) -> bool:
-    """Return whether a permission is denied, which in English bans: "may not", "nothing may"; "need not" frees."""
-    return force.negated and text[force.start : force.end].lower() == "may"
 
 
 def opposed_words(demand: str, quote: str, terms: Terms) -> tuple[str, str] | None:
@@ -123,6 +116,9 @@ _OWN_TEXT = re.compile(
     re.IGNORECASE,
 )
 """A reserve for what the text itself says elsewhere: "except as otherwise provided in this Section"."""
+_RESTRICTS = re.compile(r"(?:only|nur|wenn)\b", re.IGNORECASE)
+"""Openings of conditions that restrict, among those that may also say how, when or where: "even if", "wherever"."""
+_FREE = frozenset({Modality.PERMISSION, Modality.POSSIBILITY})
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +153,7 @@ def retraction(demand: str, quote: str, terms: Terms) -> Retraction | None:
         terms: splits a text into terms.
     """
     language = language_of(f"{demand}\n{quote}")
-    convention = replace(PLAIN, language=language) if language in FORCEFUL else PLAIN
-    ours, theirs = (_Sentence(text, language, forces_of(text, convention)) for text in (demand, quote))
+    ours, theirs = (_Sentence(text, language, forces_of(text, plain_in(language))) for text in (demand, quote))
     if ours.forces and all(each.modality in _FREE for each in ours.forces):
         return None
     edits = list(_edits(ours, theirs, terms))
@@ -167,9 +162,6 @@ def retraction(demand: str, quote: str, terms: Terms) -> Retraction | None:
             if _repeats(theirs, edits, span):
                 return found
     return None
-
-
-_FREE = frozenset({Modality.PERMISSION, Modality.POSSIBILITY})
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,10 +262,6 @@ def _reserved(edit: _Edit, ours: _Sentence, theirs: _Sentence) -> Iterator[tuple
     hedge = hedge_in(words, theirs.language)
     if hedge and re.search(rf"\b{re.escape(hedge[1])}\b", ours.text, re.IGNORECASE) is None:
         yield Retraction("always", hedge[1]), Span(edit.theirs.start + hedge[0], edit.theirs.end)
-
-
-_RESTRICTS = re.compile(r"(?:only|nur|wenn)\b", re.IGNORECASE)
-"""Openings of conditions that restrict, among those that may also say how, when or where: "even if", "wherever"."""
 
 
 def _word_before(sentence: _Sentence, span: Span) -> set[str]:

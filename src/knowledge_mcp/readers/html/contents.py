@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from knowledge_mcp.language.clauses import speaks_of_document
-from knowledge_mcp.readers.shared.containers import Element, local_name
+from knowledge_mcp.readers.shared.containers import Element, local_name, words_of
 
 _HEADING = re.compile(r"h[1-6]")
 _LISTS = frozenset({"nav", "ul", "ol", "dl", "div", "section", "table"})
@@ -31,7 +31,7 @@ def contents_of(root: Element) -> list[Element]:
         return []
     named = _Named(root, headings)
     within = Counter(around for link in _links(root) for around in link.iterancestors())
-    titled = {each.getnext() for each in headings if speaks_of_document("".join(map(str, each.itertext())))}
+    titled = {each.getnext() for each in headings if speaks_of_document(words_of(each))}
     least = {each: _FEWEST if each in titled else listed for each in within}
     lists = (
         each

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from knowledge_mcp.readers.shared.containers import Element, local_name
+from knowledge_mcp.readers.shared.containers import Element, local_name, words_of
 
 _MAX_DEPTH = 60
 _PROPERTIES = frozenset(
@@ -26,9 +26,9 @@ def equation_text(element: Element, depth: int = 0) -> str:
     if name == "t":
         return element.text or ""
     if name == "mtext":
-        return f" {' '.join(''.join(map(str, element.itertext())).split())} "
+        return f" {words_of(element)} "
     if name in _LETTERS or (not len(element) and name not in _FORMS):
-        return " ".join("".join(map(str, element.itertext())).split())
+        return words_of(element)
     written = _FORMS.get(name)
     if written is not None:
         return written(element, depth + 1)
