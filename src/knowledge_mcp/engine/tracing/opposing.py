@@ -115,7 +115,7 @@ _OWN_TEXT = re.compile(
     r"|this (?:section|article|part|agreement|policy|regulation))\b",
     re.IGNORECASE,
 )
-"""A reserve for what the text itself says elsewhere: "except as otherwise provided in this Section"."""
+"""A reservation about what the text itself says elsewhere: "except as otherwise provided in this Section"."""
 _RESTRICTS = re.compile(r"(?:only|nur|wenn)\b", re.IGNORECASE)
 """Openings of conditions that restrict, among those that may also say how, when or where: "even if", "wherever"."""
 _FREE = frozenset({Modality.PERMISSION, Modality.POSSIBILITY})
@@ -145,7 +145,7 @@ class Retraction:
 
 
 def retraction(demand: str, quote: str, terms: Terms) -> Retraction | None:
-    """Return what evidence takes back that repeats a demand; None if it does not repeat it, or takes nothing back.
+    """Return what evidence takes back of a demand that it repeats; None if it takes back nothing or does not repeat it.
 
     Args:
         demand: its text.

@@ -313,10 +313,9 @@ _ENABLES = re.compile(
     r"|permiti|derecho)",
     re.IGNORECASE,
 )
-"""Words of demands that permit something themselves: who may do it is allowed to."""
-
-
+"""Words of a demand that asks for a permission: evidence that permits it meets the demand."""
 _FREES = re.compile(r"\b(?:shall|must|will)\s+not\s+be\s+(?:required|obliged|obligated)\s+to\b", re.IGNORECASE)
+"""Words that free from a duty, although "shall not" alone bans."""
 
 
 def _strongest(text: str) -> Force | None:

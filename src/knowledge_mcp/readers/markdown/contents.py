@@ -24,6 +24,7 @@ _LINKED = 0.75
 _PRINTED = 0.75
 """Share of its rows that are titles: the others are cut or joined."""
 _ID = re.compile(r"\{[^{}]{0,200}\}\Z")
+"""The id after a heading: "1 Scope {#scope}"."""
 _FIGURES = "0123456789"
 
 
@@ -33,7 +34,8 @@ def without_contents(tokens: Sequence[Token]) -> list[Token]:
     These are lists whose items are links to most of its headings; and tables, lists and paragraphs that print its
     headings with the numbers of their pages, as programs that convert print write them.
     """
-    titles = [_without_id(tokens[at + 1]) for at, token in enumerate(tokens) if token.type == "heading_open"]
+    headings = [tokens[at + 1] for at, token in enumerate(tokens) if token.type == "heading_open"]
+    titles = [_ID.sub("", plain_words(heading).rstrip()) for heading in headings]
     known = {letters_of(title) for title in titles}
     printed = {_name(title) for title in titles} - {""}
     kept: list[Token] = []
@@ -60,11 +62,6 @@ def _is_title(tokens: Sequence[Token], at: int) -> bool:
     """Return whether a paragraph says that contents follow, as a title does."""
     is_apart = tokens[at].type == "paragraph_open" and tokens[at].level == 0
     return is_apart and speaks_of_document(plain_words(tokens[at + 1]))
-
-
-def _without_id(heading: Token) -> str:
-    """Return the words of a heading without the id behind them: "1 Scope {#scope}"."""
-    return _ID.sub("", plain_words(heading).rstrip())
 
 
 def _end(tokens: Sequence[Token], at: int) -> int:

@@ -32,6 +32,7 @@ _BEGIN = re.compile(r"\{(\d{1,6})\}-{48}")
 _END = re.compile(r"--- end of page(\.page_number)?=(\d{1,6}) ---")
 _BETWEEN = "<!-- PageBreak -->"
 _AROUND = re.compile(r"<!-- Page(?:Number|Header|Footer)=\"[^\"\n]*+\" -->")
+_MARK = "<!-- page {} -->"
 _RAW_HTML = re.compile(r"[ \t]*<(?:pre|script|style|textarea)\b", re.IGNORECASE)
 _DELIMITERS = re.compile(r"(?=[ \t:|]*-)[ \t:|-]*+")
 
@@ -103,9 +104,6 @@ def without_markers(text: str, parse: Callable[[str], Sequence[Token]]) -> tuple
     followed = _follow(found, marks)
     _rewrite(lines, found, followed, _continued(tokens, lines, found), html, marks)
     return "\n".join(lines), marks
-
-
-_MARK = "<!-- page {} -->"
 
 
 def _converted(lines: list[str], text: str) -> tuple[int, dict[int, int]]:

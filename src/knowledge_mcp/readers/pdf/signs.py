@@ -1,4 +1,4 @@
-"""Signs that are no letters: drawn bullets, which are written, icons, which are left out, signs of symbol fonts.
+"""Signs that are not letters: drawn bullets, which become text; icons, which are left out; signs of symbol fonts.
 
 Browsers print bullets as small discs and circles. One counts if the same is drawn at the same distance before other
 lines: points of a plot lie anywhere. Icons next to notes and warnings are signs of icon fonts, whose codes mean other
