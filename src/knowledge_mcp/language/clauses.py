@@ -1,4 +1,4 @@
-"""The facts about each section of a document: its clause, its role, and whether it is informative.
+"""The facts about each section of a document: its clause, its role, whether it is informative, and its level.
 
 Publishers mark informative parts in brackets after a heading ("(informative)", "(Nonmandatory Information)"), or in a
 sentence below it: "This annex is not a part of the requirements of this document but is included for informational

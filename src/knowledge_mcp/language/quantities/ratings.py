@@ -1,4 +1,4 @@
-"""Ratings: grades of standards that have letters followed by a number or letter: IP65, SIL 2, TLS 1.2, class 3."""
+"""Numbers that are no quantities: ratings, such as IP65, SIL 2, TLS 1.2 and class 3, and parts of names."""
 
 from __future__ import annotations
 
