@@ -172,6 +172,11 @@ class _Sentence:
     language: str
     forces: Sequence[Force]
 
+    @property
+    def whole(self) -> Span:
+        """Return the span of the text."""
+        return Span(0, len(self.text))
+
     def words(self, span: Span) -> list[re.Match[str]]:
         """List the words in a span."""
         return list(_WORD.finditer(self.text, span.start, span.end))
@@ -194,7 +199,7 @@ class _Sentence:
 
 def _edits(ours: _Sentence, theirs: _Sentence, terms: Terms) -> Iterator[_Edit]:
     """Yield the words that differ in evidence that has most words of a demand in its order; none if it does not."""
-    mine, its = (each.words(Span(0, len(each.text))) for each in (ours, theirs))
+    mine, its = (each.words(each.whole) for each in (ours, theirs))
     if len(mine) > _LONGEST:
         return
     keys = [[next(iter(terms(each[0])), each[0].lower()) for each in words] for words in (mine, its)]
@@ -204,7 +209,7 @@ def _edits(ours: _Sentence, theirs: _Sentence, terms: Terms) -> Iterator[_Edit]:
         for kind, start, end, begin, stop in steps
         if kind != "equal"
     ]
-    content = ours.content(Span(0, len(ours.text)))
+    content = ours.content(ours.whole)
     if content and sum(ours.content(each.ours) for each in found) <= (1 - _REPEATED) * content:
         yield from found
 
@@ -216,7 +221,7 @@ def _span(words: Sequence[re.Match[str]], start: int, end: int) -> Span:
 def _repeats(theirs: _Sentence, edits: Sequence[_Edit], but: Span) -> bool:
     """Return whether evidence says little else than the demand, apart from the words of one span."""
     others = sum(theirs.content(each.theirs) - theirs.content(_common(each.theirs, but)) for each in edits)
-    return others <= (1 - _REPEATED) * (theirs.content(Span(0, len(theirs.text))) - theirs.content(but))
+    return others <= (1 - _REPEATED) * (theirs.content(theirs.whole) - theirs.content(but))
 
 
 def _common(one: Span, other: Span) -> Span:
@@ -234,7 +239,7 @@ def _replaced(edit: _Edit, ours: _Sentence, theirs: _Sentence) -> Iterator[tuple
     is_firm = all(each.modality is Modality.REQUIREMENT for each in ours.forces_in(edit.ours))
     if is_less(one, other) or (one and is_weaker and is_firm):
         yield Retraction(one, other), Span(0, 0)
-    is_denied = [each.denied(Span(0, len(each.text))) for each in (ours, theirs)]
+    is_denied = [each.denied(each.whole) for each in (ours, theirs)]
     limits = [limiting_words(each.text, each.language) for each in (ours, theirs)]
     are_bare = all(each.content(span) <= each.denied(span) for each, span in ((ours, edit.ours), (theirs, edit.theirs)))
     is_other = is_denied[0] != is_denied[1] and limits[0] == limits[1]
