@@ -8,6 +8,7 @@ purposes only", "This appendix forms an integral part of this Recommendation".
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -312,6 +313,16 @@ def recitals(document: Document) -> list[Span]:
             found.append(Span(start, block.span.start))
             start = None
     return found
+
+
+def following_numbers(numbers: Sequence[str | None]) -> list[str | None]:
+    """Return the number of the next heading that has one after each heading, None if there is none."""
+    found: list[str | None] = []
+    number: str | None = None
+    for each in reversed(numbers):
+        found.append(number)
+        number = each or number
+    return found[::-1]
 
 
 class SectionLevels:
