@@ -195,6 +195,19 @@ def speaks_of_document(title: str) -> bool:
     return role_of_title(title) in roles or is_about is not None
 
 
+FEWEST_LISTED = 4
+"""Fewest headings that a table of contents lists."""
+_LISTED = 0.6
+"""Share of the headings that it lists: those of the lowest levels may be missing."""
+LINKED = 0.75
+"""Share of its letters that are in links; numbers, page numbers and a title may be outside."""
+
+
+def fewest_listed(headings: int, *, titled: bool = False) -> float:
+    """Return how many of the headings a list must name to be a table of contents; few below a title that says so."""
+    return FEWEST_LISTED if titled else max(FEWEST_LISTED, _LISTED * headings)
+
+
 def _plain(title: str) -> str:
     return _NOISE.sub(" ", title).strip(" .:–—-").lower()
 
@@ -316,7 +329,7 @@ def recitals(document: Document) -> list[Span]:
 
 
 def following_numbers(numbers: Sequence[str | None]) -> list[str | None]:
-    """Return the number of the next heading that has one after each heading, None if there is none."""
+    """Return for each heading the number of the next one that has a number, None if there is none."""
     found: list[str | None] = []
     number: str | None = None
     for each in reversed(numbers):

@@ -358,7 +358,7 @@ def names_it(chunk: Chunk, name: Name) -> bool:
 
 
 def _names_apart(chunk: Chunk, name: Name, above: Sequence[str]) -> bool:
-    """Return whether a document has the word of a name, and the chunk its number: "DORA 9.4", row 9.4(c) in "DORA"."""
+    """Return whether a name is the word and number of a document and of the chunk: "DORA 9.4", row 9.4(c) in "DORA"."""
     word, _, number = name.key.partition(" ")
     if not number or name.kind:
         return False

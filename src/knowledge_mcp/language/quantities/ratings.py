@@ -1,4 +1,4 @@
-"""Numbers that are no quantities: ratings, such as IP65, SIL 2, TLS 1.2 and class 3, and parts of names."""
+"""Numbers that are not quantities: ratings, such as IP65, SIL 2, TLS 1.2 and class 3, and parts of names."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def is_rating(limit: Quantity) -> bool:
 
 
 _NAME = re.compile(r"(?P<start>\A\W{0,6})?(?P<of>\b(?:in|of|from|by|under|with|for|on|per)\s)?\b[A-Z][a-z]{2,30}\Z")
-"""A word with a capital before a number, at the start of a sentence, behind a preposition, or elsewhere."""
+"""A word with a capital before a number, at the start of a sentence, after a preposition, or elsewhere."""
 _ATTACHED = re.compile(r"\w\(\Z")
 _JOINS = frozenset("and or und oder et ou y o e".split())
 _NUMBER_OF = frozenset("No No. Nr Nr. nr. n° nº №".split())

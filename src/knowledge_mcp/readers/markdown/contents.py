@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.language.clauses import speaks_of_document
+from knowledge_mcp.language.clauses import FEWEST_LISTED, LINKED, fewest_listed, speaks_of_document
 from knowledge_mcp.readers.shared.layout import letters_of
 
 if TYPE_CHECKING:
@@ -15,12 +15,6 @@ if TYPE_CHECKING:
 _LISTS = frozenset({"bullet_list_open", "ordered_list_open"})
 _BLOCKS = _LISTS | {"table_open"}
 _BREAKS = frozenset({"softbreak", "hardbreak"})
-_FEWEST = 4
-"""Fewest headings that a list of contents names."""
-_LISTED = 0.6
-"""Share of the headings that it names, as in web pages; below a title that says what it is, any share will do."""
-_LINKED = 0.75
-"""Share of its letters that are in links to places of the document."""
 _PRINTED = 0.75
 """Share of its rows that are titles: the others are cut or joined."""
 _ID = re.compile(r"\{[^{}]{0,200}\}\Z")
@@ -48,7 +42,7 @@ def without_contents(tokens: Sequence[Token]) -> list[Token]:
             above = plain_words(tokens[at + 1])
         elif token.level == 0 and (token.type in _BLOCKS or (named and token.type == "paragraph_open")):
             end = _end(tokens, at)
-            least = _FEWEST if named else max(_FEWEST, _LISTED * len(titles))
+            least = fewest_listed(len(titles), titled=named)
             is_linked = token.type in _LISTS and _repeats(tokens[at:end], known, least)
             if is_linked or _prints(tokens[at:end], printed, titled=named):
                 at = end
@@ -76,7 +70,7 @@ def _end(tokens: Sequence[Token], at: int) -> int:
 
 
 def _prints(tokens: Sequence[Token], titles: set[str], *, titled: bool = False) -> bool:
-    """Return whether rows and lines are titles of the document, most of them with a page's number behind.
+    """Return whether rows and lines are titles of the document, most of them with the number of a page after them.
 
     Below a title that says what they are, numbers alone may be left of the rest.
     """
@@ -84,8 +78,8 @@ def _prints(tokens: Sequence[Token], titles: set[str], *, titled: bool = False) 
     named = [row for row in rows if _name(row) in titles]
     paged = [row for row in named if row.rstrip()[-1] in _FIGURES]
     bare = [row for row in rows if not _name(row)] if titled else []
-    is_sure = len(named) >= _FEWEST and (titled or 2 * len(paged) > len(named))
-    return (is_sure or len(bare) == len(rows) >= _FEWEST) and len(named) + len(bare) >= _PRINTED * len(rows)
+    is_sure = len(named) >= FEWEST_LISTED and (titled or 2 * len(paged) > len(named))
+    return (is_sure or len(bare) == len(rows) >= FEWEST_LISTED) and len(named) + len(bare) >= _PRINTED * len(rows)
 
 
 def _rows(tokens: Sequence[Token]) -> Iterator[str]:
@@ -113,7 +107,7 @@ def _repeats(tokens: Sequence[Token], known: set[str], least: float) -> bool:
     linked = [words for token in tokens if token.type == "inline" for words in _linked(token)]
     named = {letters_of(words) for words in linked} & known
     whole = sum(len(letters_of(plain_words(token))) for token in tokens if token.type == "inline")
-    return len(named) >= least and sum(len(letters_of(words)) for words in linked) >= _LINKED * whole
+    return len(named) >= least and sum(len(letters_of(words)) for words in linked) >= LINKED * whole
 
 
 def _linked(inline: Token) -> Iterator[str]:

@@ -5,7 +5,7 @@ two rows of a table it marks a page break, and the paragraph or table continues;
 In code it is code.
 
 The marks of programs that convert print are taken too: `{2}` and 48 hyphens before the third page (Marker), `--- end of
-page=2 ---` behind it (PyMuPDF4LLM), `<!-- PageBreak -->` between pages, of which the first may have any number, beside
+page=2 ---` after it (PyMuPDF4LLM), `<!-- PageBreak -->` between pages, of which the first may have any number, beside
 `<!-- PageNumber="iv" -->` and the like, and `<!-- InputPageNumber: 3 -->` (Azure).
 """
 
