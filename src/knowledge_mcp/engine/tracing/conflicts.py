@@ -19,7 +19,7 @@ from knowledge_mcp.engine.tracing.differing_limits import differing_limit, is_st
 from knowledge_mcp.engine.tracing.kinds import ConflictKind
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.language.demands import OWN_LABEL, without_limits
-from knowledge_mcp.language.force import RANK, Convention, Force, detect_convention, forces_of
+from knowledge_mcp.language.force import Convention, Force, detect_convention, forces_of, strongest_of
 from knowledge_mcp.language.multilingual.denial import DENIES_BEFORE, DENIES_BEHIND
 from knowledge_mcp.language.printed import note_mark_places, places_in
 from knowledge_mcp.language.quantities.bounds import BETWEEN_ENDS, Bound
@@ -162,7 +162,7 @@ class _Parsed:
 
     @property
     def force(self) -> Force | None:
-        return max(self.forces, key=lambda force: RANK[force.modality], default=None)
+        return strongest_of(self.forces)
 
     @property
     def modality(self) -> Modality | None:

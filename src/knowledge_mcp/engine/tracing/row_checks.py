@@ -19,7 +19,7 @@ from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in
 from knowledge_mcp.engine.tracing.tabled import row_limits
 from knowledge_mcp.language.demands import is_condition, section_demanded
 from knowledge_mcp.language.editions import edition_statement
-from knowledge_mcp.language.force import RANK, Force, forces_of, is_ban, plain_in
+from knowledge_mcp.language.force import Force, forces_of, is_ban, plain_in, strongest_of
 from knowledge_mcp.language.multilingual.denial import is_limited
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.quantities.bounds import Bound
@@ -326,7 +326,7 @@ def _strongest(text: str) -> Force | None:
         for each in forces_of(text, plain_in(language_of(text)))
         if not any(span.start <= each.start < span.end for span in freed)
     ]
-    return max((*found, *freed), key=lambda force: RANK[force.modality], default=None)
+    return strongest_of((*found, *freed))
 
 
 # ---- sections

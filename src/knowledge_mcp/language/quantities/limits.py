@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from knowledge_mcp.language.force import RANK, Force, forces_of, plain_in
+from knowledge_mcp.language.force import Force, forces_of, plain_in, strongest_of
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.quantities.bounds import DENIED, OTHER, Bound
 from knowledge_mcp.language.quantities.reading import Quantity, quantities
@@ -69,7 +69,7 @@ def denied(text: str, forces: Sequence[Force], printed: Sequence[Quantity]) -> t
     Returns:
         Whether its statement is negated, by its strongest force, and the limits that it sets.
     """
-    strongest = max(forces, key=lambda each: RANK[each.modality], default=None)
+    strongest = strongest_of(forces)
     limits: list[Quantity] = []
     is_denied = strongest is not None and strongest.negated
     for limit in printed:
