@@ -119,3 +119,51 @@ def test_formulas_that_a_program_did_not_read_are_counted() -> None:
     document = read("# Loads\n\n<!-- formula-not-decoded -->\n\nText.\n\n<!-- formula-not-decoded -->\n")
     (warning,) = document.warnings
     assert warning.startswith("2 formulas are missing: the program that wrote this file did not read them.")
+
+
+_LEADERS = " . . . . . . . . "
+_CLAUSES = [
+    "3.1 Scope. This part says what loads are.", "3.2 Loads. The tower shall carry all loads.",
+    "3.2.1 Wind loads. The tower shall carry wind\nfrom all sides.", "3.2.2 Snow", "Snow lies on roofs.",
+    "3.3 Tests. Each tower shall be tested.", "3.3.1 Methods. See ABC 12.", "3.3.2 Reports. A report is written.",
+]  # fmt: skip
+
+
+def test_titles_that_begin_paragraphs_are_those_of_clauses() -> None:
+    document = read("# Towers\n\n" + "\n\n".join(_CLAUSES) + "\n\nSee 3.2.1 of the other part.\n")
+    assert [(section.number, section.title) for section in document.sections if section.number] == [
+        ("3.1", "Scope"), ("3.2", "Loads"), ("3.2.1", "Wind loads"), ("3.2.2", "Snow"), ("3.3", "Tests"),
+        ("3.3.1", "Methods"), ("3.3.2", "Reports"),
+    ]  # fmt: skip
+    assert "The tower shall carry wind" in document.text
+
+
+@pytest.mark.parametrize(
+    "paragraphs",
+    [
+        [f"1.{number} Verify that lamp {number} is lit, and that the clerk of the tower has seen it burn at night."
+         for number in range(1, 12)] + ["1.12 Look. It burns."],
+        ["3.1 Scope. What loads are.", "2.7 Mass. In tons.", "3.2 Loads. Of towers.", "1.4 Wind. In knots.",
+         "9.9 Snow. On roofs.", "1.1 Ice. On masts.", "7.2 Rain. At night."],
+        _CLAUSES[:4],
+        ["## 3.9 Fire", *_CLAUSES],
+    ],
+    ids=["clauses without titles", "amounts", "too few", "headings have numbers"],
+)  # fmt: skip
+def test_paragraphs_that_only_begin_with_numbers_have_no_titles(paragraphs: list[str]) -> None:
+    document = read("# Towers\n\n" + "\n\n".join(paragraphs) + "\n")
+    assert not [section.title for section in document.sections if section.title in {"Look", "Mass", "Scope", "Loads"}]
+
+
+def test_lines_with_leaders_are_contents_also_without_a_title_and_over_pages() -> None:
+    lines = [f"{clause.partition('.')[0]}.{number} Item {number}{_LEADERS}{number + 3}" for number, clause in
+             enumerate(_CLAUSES, start=1)]  # fmt: skip
+    before = "\n".join(lines[:5]) + "\n\niv\n\nTOWERS, PART 3\n\n" + "\n\n".join(lines[5:])
+    document = read(f"# Towers\n\n{before}\n\nText of the first page.\n\nMore text.\n")
+    assert document.text == "Towers\n\nText of the first page.\n\nMore text."
+
+
+def test_data_with_leaders_are_no_contents() -> None:
+    data = "\n\n".join(f"{name}{_LEADERS}{value}" for name, value in
+                        zip("mass length width height power".split(), (900, 12, 480, 7, 55), strict=True))  # fmt: skip
+    assert "length" in read(f"# Towers\n\n{data}\n").text

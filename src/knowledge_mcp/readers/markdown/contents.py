@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.language.clauses import FEWEST_LISTED, LINKED, fewest_listed, speaks_of_document
@@ -20,6 +21,10 @@ _PRINTED = 0.75
 _ID = re.compile(r"\{[^{}]{0,200}\}\Z")
 """The id after a heading: "1 Scope {#scope}"."""
 _FIGURES = "0123456789"
+_MOST_MISSED = 5
+"""Most paragraphs in a row without a page among printed contents: the foot of a page, a cut entry."""
+_LONGEST_PAGE = 5
+"""Most digits of the number of a page."""
 
 
 def without_contents(tokens: Sequence[Token]) -> list[Token]:
@@ -40,7 +45,7 @@ def without_contents(tokens: Sequence[Token]) -> list[Token]:
         named = speaks_of_document(above)
         if token.type == "heading_open" or _is_title(tokens, at):
             above = plain_words(tokens[at + 1])
-        elif token.level == 0 and (token.type in _BLOCKS or (named and token.type == "paragraph_open")):
+        elif token.level == 0 and _is_block(tokens, at, named=named):
             end = _end(tokens, at)
             least = fewest_listed(len(titles), titled=named)
             is_linked = token.type in _LISTS and _repeats(tokens[at:end], known, least)
@@ -52,29 +57,57 @@ def without_contents(tokens: Sequence[Token]) -> list[Token]:
     return kept
 
 
+def _is_block(tokens: Sequence[Token], at: int, *, named: bool) -> bool:
+    """Return whether contents may begin here: a list, a table, or paragraphs below a title or with leaders."""
+    if tokens[at].type == "paragraph_open":
+        return named or _page_behind_leaders(plain_words(tokens[at + 1]).partition("\n")[0]) > 0
+    return tokens[at].type in _BLOCKS
+
+
+def _page_behind_leaders(row: str) -> int:
+    """Return the page of "3.2 Wind . . . . 12"; 0 if there are no leaders before a number."""
+    bare = row.rstrip()
+    before = bare.rstrip(_FIGURES)
+    has_leaders = before.rstrip().endswith((". . .", "...", "…"))
+    return int(bare[len(before) :][-_LONGEST_PAGE:] or 0) if has_leaders else 0
+
+
 def _is_title(tokens: Sequence[Token], at: int) -> bool:
     """Return whether a paragraph says that contents follow, as a title does."""
-    is_apart = tokens[at].type == "paragraph_open" and tokens[at].level == 0
-    return is_apart and speaks_of_document(plain_words(tokens[at + 1]))
+    if tokens[at].type != "paragraph_open" or tokens[at].level:
+        return False
+    words = plain_words(tokens[at + 1])
+    return speaks_of_document(words) and not _page_behind_leaders(words)
 
 
 def _end(tokens: Sequence[Token], at: int) -> int:
-    """Return the end of a block, or of a run of paragraphs."""
+    """Return the end of a block, or of a run of paragraphs: with leaders but for a few, or without."""
     kind = tokens[at].type
-    end = at
-    while end < len(tokens) and tokens[end].type == kind:
-        end = next(k for k in range(end, len(tokens)) if tokens[k].level == 0 and tokens[k].nesting < 0) + 1
-        if kind != "paragraph_open":
+    end, last, missed = at, 0, 0
+    while end < len(tokens) and tokens[end].type == kind and not (last and missed > _MOST_MISSED):
+        is_paragraph = kind == "paragraph_open"
+        has_page = is_paragraph and any(map(_page_behind_leaders, _rows(tokens[end : end + 2])))
+        is_later = has_page and not last and missed > _MOST_MISSED
+        if is_paragraph and end > at and (is_later or _is_title(tokens, end)):
             break
-    return end
+        end = next(k for k in range(end, len(tokens)) if tokens[k].level == 0 and tokens[k].nesting < 0) + 1
+        if not is_paragraph:
+            break
+        last, missed = (end, 0) if has_page else (last, missed + 1)
+    return last or end
 
 
 def _prints(tokens: Sequence[Token], titles: set[str], *, titled: bool = False) -> bool:
     """Return whether rows and lines are titles of the document, most of them with the number of a page after them.
 
-    Below a title that says what they are, numbers alone may be left of the rest.
+    So are lines with leaders before numbers that seldom fall, whatever they name. Below a title that says what they
+    are, numbers alone may be left of the rest.
     """
     rows = [row for row in _rows(tokens) if row.strip()]
+    pages = [page for row in rows if (page := _page_behind_leaders(row))]
+    falls = sum(one > other for one, other in pairwise(pages))
+    if len(pages) >= max(FEWEST_LISTED, _PRINTED * len(rows)) and falls * FEWEST_LISTED <= len(pages):
+        return True
     named = [row for row in rows if _name(row) in titles]
     paged = [row for row in named if row.rstrip()[-1] in _FIGURES]
     bare = [row for row in rows if not _name(row)] if titled else []

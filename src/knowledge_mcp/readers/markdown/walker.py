@@ -21,6 +21,7 @@ from knowledge_mcp.language.openings import (
 from knowledge_mcp.model.document import BlockKind, HeadingSource, Reference, ReferenceKind
 from knowledge_mcp.readers.markdown.contents import plain_words
 from knowledge_mcp.readers.markdown.inline import HtmlPiece, anchor_names, html_pieces, image_alone, inline_rich
+from knowledge_mcp.readers.markdown.numbered import titles_before_text
 from knowledge_mcp.readers.markdown.pages import PageLines
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder
 from knowledge_mcp.readers.shared.richtext import RichText, lay, table_text
@@ -124,6 +125,7 @@ class MarkdownWalker:
         self._footnote: str | None = None
         self._levels = SectionLevels()
         self._following: dict[int, str | None] = {}
+        self._titles: dict[int, int] = {}
         self._anchors: dict[str, tuple[ReferenceKind, str]] = {}
         self._slugs: dict[str, int] = {}
         self._waiting_names: list[str] = []
@@ -134,7 +136,7 @@ class MarkdownWalker:
 
     def walk(self, tokens: Sequence[Token]) -> Iterator[None]:
         """Convert all block tokens in order; yields at the end of each top-level block."""
-        self._following = _following_numbers(tokens)
+        self._following, self._titles = _following_numbers(tokens), titles_before_text(tokens)
         index = 0
         while index < len(tokens):
             token = tokens[index]
@@ -279,6 +281,7 @@ class MarkdownWalker:
         elif image_alone(children):
             self._add_block(BlockKind.CAPTION, rich, marker=caption_label(rich.text) or "")
         else:
+            rich.lead = max(rich.lead, self._titles.get(id(inline), 0))
             self._block(rich)
 
     def _block(self, rich: RichText) -> None:
