@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import threading
 from collections.abc import Generator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from tests.deploy.manifests import DEPLOY
+from tests.servers.running import served
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -26,12 +26,8 @@ class _Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def port() -> Generator[int]:
     """Serve 200 at /health and 503 elsewhere."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-        thread.start()
+    with served(ThreadingHTTPServer(("127.0.0.1", 0), _Handler)) as server:
         yield server.server_port
-        server.shutdown()
-        thread.join(10)
 
 
 def _check(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:

@@ -13,6 +13,7 @@ from knowledge_mcp.engine.core.base import record_of
 from knowledge_mcp.engine.jobs import store_journal
 from knowledge_mcp.engine.jobs.journal import Job, JobState, job_from_json, job_to_json
 from knowledge_mcp.engine.jobs.store_journal import JOBS_COLLECTION, StoreJournal
+from knowledge_mcp.engine.library.service import LibraryService
 from knowledge_mcp.model.collection import WholeDocument
 from knowledge_mcp.model.errors import (
     ConnectionFailedError,
@@ -24,11 +25,20 @@ from knowledge_mcp.model.errors import (
     UnreadableDocumentError,
     UnreadableReason,
 )
-from knowledge_mcp.model.library import Deposit
+from knowledge_mcp.model.library import Deposit, IngestJob
 from knowledge_mcp.support.events import EVENT_FIELDS
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.engine.shelf import DEADLINE, PUMPS, Held, Shelf, ended
 from tests.waiting import wait_until
+
+
+def begun(shelf: Shelf) -> tuple[Held, LibraryService, IngestJob]:
+    """Begin a job whose embedder waits."""
+    embedder = Held()
+    service = shelf.open(embedder)
+    accepted = service.submit(Deposit("alpha", "pumps.md", PUMPS))
+    assert embedder.reached.wait(DEADLINE)
+    return embedder, service, accepted
 
 
 def test_a_deposit_that_nobody_waits_for_is_done_and_remembered(shelf: Shelf) -> None:
@@ -88,10 +98,7 @@ def test_a_job_that_waits_for_its_turn_is_cancelled_at_once_and_stays_so(shelf: 
 
 
 def test_a_job_that_was_cancelled_is_not_taken_up_again_where_its_process_ends_first(shelf: Shelf) -> None:
-    embedder = Held()
-    service = shelf.open(embedder)
-    accepted = service.submit(Deposit("alpha", "pumps.md", PUMPS))
-    assert embedder.reached.wait(DEADLINE)
+    embedder, service, accepted = begun(shelf)
     service.cancel_job(accepted.id)
     record = record_of(shelf.store.open(JOBS_COLLECTION), f"job:{accepted.id}")
     assert record is not None
@@ -106,10 +113,7 @@ def test_a_job_that_was_cancelled_is_not_taken_up_again_where_its_process_ends_f
 
 
 def test_a_job_whose_process_was_told_to_end_waits_for_the_next_and_says_so(shelf: Shelf) -> None:
-    embedder = Held()
-    service = shelf.open(embedder)
-    accepted = service.submit(Deposit("alpha", "pumps.md", PUMPS))
-    assert embedder.reached.wait(DEADLINE)
+    embedder, service, accepted = begun(shelf)
     jobs = service._jobs  # pyright: ignore[reportPrivateUsage] - the service itself closes the store, which is shared
     closing = threading.Thread(target=jobs.close, args=(0.0,))
     closing.start()
@@ -123,10 +127,7 @@ def test_a_job_whose_process_was_told_to_end_waits_for_the_next_and_says_so(shel
 
 
 def test_a_job_that_was_cancelled_as_its_process_was_told_to_end_is_cancelled(shelf: Shelf) -> None:
-    embedder = Held()
-    service = shelf.open(embedder)
-    accepted = service.submit(Deposit("alpha", "pumps.md", PUMPS))
-    assert embedder.reached.wait(DEADLINE)
+    embedder, service, accepted = begun(shelf)
     service.cancel_job(accepted.id)
     jobs = service._jobs  # pyright: ignore[reportPrivateUsage] - the service itself closes the store, which is shared
     closing = threading.Thread(target=jobs.close)

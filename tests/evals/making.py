@@ -98,3 +98,7 @@ def result(
 def run_of(*results: SetResult, name: str = "today", commit: str = "abc") -> Run:
     """Make a run."""
     return Run(name, "1.0", commit, "2026-01-15T10:00:00+00:00", {"embedding": "local/words"}, results)
+
+
+def show_nothing(step: str, done: int, total: int) -> None:
+    """Show no progress."""

@@ -9,17 +9,8 @@ import pytest
 from knowledge_mcp.evals import Draft, QuestionOptions, ask_set, draft_questions, drafts_as_jsonl, open_set
 from knowledge_mcp.model.errors import NotFoundError
 from knowledge_mcp.model.query import SearchMode
-from tests.engine.world import PUMPS, VALVES, World
-
-
-def _nothing(step: str, done: int, total: int) -> None:
-    """Show nothing."""
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Hold two documents."""
-    return World(tmp_path_factory.mktemp("world")).holding({"pumps.md": PUMPS, "valves.md": VALVES})
+from tests.engine.world import World
+from tests.evals.making import show_nothing
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +56,6 @@ def test_a_file_of_drafts_can_be_asked_and_says_that_nobody_has_read_it(
     chosen = open_set(path)
     assert len(chosen.questions) == len(drafts)
     assert all(each.draft for each in chosen.questions)
-    found = ask_set(world.knowledge, chosen, QuestionOptions(SearchMode.KEYWORD), progress=_nothing)
+    found = ask_set(world.knowledge, chosen, QuestionOptions(SearchMode.KEYWORD), progress=show_nothing)
     assert found.measures["R@100"].mean > 0.9
     assert "nobody has read" in found.notes[0]

@@ -16,8 +16,8 @@ from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.query import Hit, LegScore, SearchAnswer, SearchMode, SearchQuery
 from knowledge_mcp.sources.files import FileSource
-from tests.engine.world import PUMPS, VALVES, World
-from tests.evals.making import beir, hit, passage
+from tests.engine.world import World
+from tests.evals.making import beir, hit, passage, show_nothing
 
 CORPUS = {
     "a": "Each valve shall be turned once a year by its keeper.",
@@ -26,16 +26,6 @@ CORPUS = {
     "d": "",
 }
 QUERIES = {"q1": "how often is a valve turned", "q2": "hours of battery", "q3": "who applies grease to the stem"}
-
-
-def _nothing(step: str, done: int, total: int) -> None:
-    """Show nothing."""
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """Hold two documents with clauses."""
-    return World(tmp_path_factory.mktemp("world")).holding({"pumps.md": PUMPS, "valves.md": VALVES})
 
 
 def test_a_set_is_ingested_from_memory_asked_and_measured(tmp_path: Path) -> None:
@@ -62,8 +52,8 @@ def test_held_back_questions_are_distinguished_by_the_signals(tmp_path: Path) ->
     folder = beir(tmp_path / "water", CORPUS, QUERIES, ["q1 a 1", "q2 b 1", "q3 c 1"])
     chosen = open_set(folder, hold_back=0.34)
     knowledge = World(tmp_path).knowledge
-    ingest_set(knowledge, chosen, None, _nothing)
-    found = ask_set(knowledge, chosen, QuestionOptions(), _nothing)
+    ingest_set(knowledge, chosen, None, show_nothing)
+    found = ask_set(knowledge, chosen, QuestionOptions(), show_nothing)
     assert found.unanswerable == 1
     assert {each.signal for each in found.abstentions} >= {"score", "cosine", "bm25"}
     assert max(each.area for each in found.abstentions) == 1
@@ -82,7 +72,7 @@ def test_questions_of_ones_own_are_asked_of_the_present_base(world: World) -> No
         Question("lost", "how often is a valve turned", (AnswerPlace("gone"),)),
     )
     found = ask_set(
-        world.knowledge, EvalSet("mine", "questions", questions), QuestionOptions(SearchMode.KEYWORD), _nothing
+        world.knowledge, EvalSet("mine", "questions", questions), QuestionOptions(SearchMode.KEYWORD), show_nothing
     )
     assert found.rows["alarm"].first == found.rows["care"].first == 1
     assert found.rows["lost"].first is None
@@ -101,10 +91,10 @@ def test_the_weight_changes_the_ranking_only_where_it_is_given(world: World) -> 
 
 def test_nothing_to_ask_and_nothing_ingested_are_errors(world: World, tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="no question"):
-        ask_set(world.knowledge, EvalSet("none", "questions", ()), QuestionOptions(), _nothing)
+        ask_set(world.knowledge, EvalSet("none", "questions", ()), QuestionOptions(), show_nothing)
     (tmp_path / "empty.md").write_text("")
     with pytest.raises(InvalidInputError, match="could be ingested") as caught:
-        ingest_set(World(tmp_path).knowledge, EvalSet("none", "questions", ()), FileSource(tmp_path), _nothing)
+        ingest_set(World(tmp_path).knowledge, EvalSet("none", "questions", ()), FileSource(tmp_path), show_nothing)
     assert "empty.md" in caught.value.details
 
 

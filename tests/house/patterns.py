@@ -34,7 +34,6 @@ ELSEWHERE = {"knowledge_mcp.readers.code.outline": {"match"}}
 """Methods that other modules use a module's patterns with."""
 
 _OWN = "knowledge_mcp"
-_MANY = 1000
 _SIGNS = " _1a.([{|`\"'“\n\t-:*<\\#,;/=!A‘é"
 _FAILING = ("\x00", "", "\x00\n", "!", " ")
 _VARIANTS = 3

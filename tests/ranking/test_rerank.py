@@ -38,6 +38,7 @@ from knowledge_mcp.stores.memory import MemoryStore
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from knowledge_mcp.testing.store_values import embedded
 from tests.ranking.cross_encoder import make_cross_encoder
+from tests.servers.running import served
 
 TEXTS = ("a hook", "crane crane crane", "a load of crane")
 
@@ -156,13 +157,9 @@ def serving() -> Generator[tuple[Service, str]]:
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
+    with served(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
         yield service, f"http://127.0.0.1:{server.server_address[1]}/v1/rerank"
         service.hold.set()
-        server.shutdown()
-        thread.join(10)
 
 
 def test_a_service_is_asked_once_and_orders_by_its_scores() -> None:

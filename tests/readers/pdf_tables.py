@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from knowledge_mcp.model.document import BlockKind, Document
 from knowledge_mcp.readers.pdf.reader import PdfReader
 from tests.readers.in_process import InProcessSandbox
-from tests.readers.pdf_files import Sheet, item_of
+from tests.readers.pdf_files import HEIGHT, Sheet, item_of
+
+Row = Sequence[str | tuple[str, ...]]
+"""Cells of one row; a tuple has the printed lines of one."""
+
+
+def plain(rows: Sequence[Row]) -> list[list[str]]:
+    """Join the lines of cells."""
+    return [[cell if isinstance(cell, str) else " ".join(cell) for cell in row] for row in rows]
+
+
+def rule(pages: Sheet, y: float, start: float, end: float) -> None:
+    """Draw a level line."""
+    pages.canvas.line(start, HEIGHT - y, end, HEIGHT - y)
 
 
 def read(pages: Sheet | bytes) -> Document:

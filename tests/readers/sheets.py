@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 
 from knowledge_mcp.readers.pdf.headings.candidates import body_of
 from knowledge_mcp.readers.pdf.headings.contents import Contents, take_contents
@@ -57,6 +58,17 @@ class Sheets:
     def heading(self, text: str, size: float = 14) -> None:
         """Put a line that stands out."""
         self.line(text, size=size, bold=True, font="Arial-Bold", gap=12)
+
+    def chapters(self, count: int) -> Iterator[int]:
+        """Put chapters of two sections, each on a page of its own; yield the number of each before its page ends."""
+        for chapter in range(1, count + 1):
+            self.heading(f"{chapter} Chapter {'abcdefgh'[chapter - 1] * 3}")
+            self.prose()
+            for part in (1, 2):
+                self.heading(f"{chapter}.{part} Section {'gh'[part - 1] * 3}", 12)
+                self.prose()
+            yield chapter
+            self.turn()
 
 
 def contents_of(made: Sheets) -> Contents:

@@ -18,3 +18,8 @@ def kinds(document: Document) -> list[tuple[str, str]]:
 def texts(document: Document, kind: BlockKind = BlockKind.PARAGRAPH) -> list[str]:
     """List the texts of the blocks of one kind."""
     return [block.span.of(document.text) for block in document.blocks if block.kind is kind]
+
+
+def blocks(document: Document) -> list[str]:
+    """List the texts of all blocks."""
+    return [block.span.of(document.text) for block in document.blocks]

@@ -14,6 +14,7 @@ from knowledge_mcp.readers.office.reader import OfficeReader
 from tests.readers.docx_files import content_item, docx_bytes, p
 from tests.readers.in_process import HERE
 from tests.readers.office_files import item_of
+from tests.readers.shown import blocks
 
 READERS = {
     "adoc": MarkupReader(sandbox=HERE),
@@ -26,10 +27,6 @@ READERS = {
 
 def read(text: str, kind: str) -> Document:
     return READERS[kind].read(item_of(text.encode(), f"a.{kind}"))
-
-
-def blocks(document: Document) -> list[str]:
-    return [block.span.of(document.text) for block in document.blocks]
 
 
 # ---- Markdown -------------------------------------------------------------------------------------------------------

@@ -6,11 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.readers.pdf_files import HEIGHT, LEFT, SENTENCE, Sheet, sheet
-from tests.readers.pdf_tables import read, tables
-
-Row = Sequence[str | tuple[str, ...]]
-"""Cells of one row; a tuple has the printed lines of one."""
+from tests.readers.pdf_files import LEFT, SENTENCE, Sheet, sheet
+from tests.readers.pdf_tables import Row, plain, read, rule, tables
 
 NAMES: Row = ("#", "Description", "A", "B", "C", "Source")
 CHECKS: list[Row] = [
@@ -29,14 +26,6 @@ CHECKS: list[Row] = [
 XS = (LEFT, 110, 372, 402, 432, 462)
 
 
-def plain(rows: Sequence[Row]) -> list[list[str]]:
-    return [[cell if isinstance(cell, str) else " ".join(cell) for cell in row] for row in rows]
-
-
-def rule(pages: Sheet, y: float, start: float = LEFT - 6, end: float = 520) -> None:
-    pages.canvas.line(start, HEIGHT - y, end, HEIGHT - y)
-
-
 def spaced(pages: Sheet, rows: Sequence[Row], xs: Sequence[float] = XS, *, ruled: bool, space: float = 9) -> None:
     """Draw rows with space between them; the names of columns are in the middle of narrow ones."""
     for number, row in enumerate(rows):
@@ -45,7 +34,7 @@ def spaced(pages: Sheet, rows: Sequence[Row], xs: Sequence[float] = XS, *, ruled
                 pages.at(x + 5 * (number == 0 and len(text) == 1), pages.y + 12 * step, text, 9)
         pages.y += space + 12 * max(1 if isinstance(cell, str) else len(cell) for cell in row)
         if ruled and number == 0:
-            rule(pages, pages.y - 14)
+            rule(pages, pages.y - 14, LEFT - 6, 520)
     pages.y += 14
 
 
@@ -74,7 +63,7 @@ def test_a_running_line_with_a_rule_below_it_is_no_header() -> None:
     pages = sheet()
     for x, text in ((LEFT, "Plant handbook"), (260, "Issue 4"), (440, "Page 12 of 80")):
         pages.at(x, pages.y, text, 9)
-    rule(pages, pages.y + 5)
+    rule(pages, pages.y + 5, LEFT - 6, 520)
     pages.y += 18
     pages.paragraph(SENTENCE, SENTENCE, "It is so.", SENTENCE)
     document = read(pages)
@@ -87,7 +76,7 @@ def test_a_column_without_a_name_is_not_merged_with_its_neighbour() -> None:
     pages.paragraph(SENTENCE, SENTENCE)
     for x, name in ((110, "Substance"), (300, "Mass"), (360, "Limit"), (420, "Days")):
         pages.at(x, pages.y, name, 9)
-    rule(pages, pages.y + 5)
+    rule(pages, pages.y + 5, LEFT - 6, 520)
     for number, (name, *values) in enumerate(
         [("Benzene", "78", "5", "20"), ("Toluene", "92", "7", "18"), ("Styrene", "104", "9", "13")], 31
     ):

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from knowledge_mcp.model.document import Document
 from tests.readers.pdf_files import HEIGHT, LEFT, SENTENCE, read_pdf, sheet
+from tests.readers.shown import blocks
 
 DUTIES = (
     ("The company shall keep its works in repair and shall supply", "water to every house that asks for it."),
     ("An officer of the company may enter the premises at any time", "of the day where he shows his authority."),
     ("The company may charge for a connection what it has spent on", "the pipe and on the meter."),
 )
-
-
-def texts(document: Document) -> list[str]:
-    return [block.span.of(document.text) for block in document.blocks]
 
 
 def section_of(document: Document, words: str) -> str | None:
@@ -62,7 +59,7 @@ def test_a_mark_in_the_margin_parts_no_sentence() -> None:
     for duty in DUTIES:
         pages.at(545, pages.y, "C1", 7)
         pages.paragraph(*duty)
-    assert [each for each in texts(read_pdf(pages)) if each != "C1"] == [" ".join(duty) for duty in DUTIES]
+    assert [each for each in blocks(read_pdf(pages)) if each != "C1"] == [" ".join(duty) for duty in DUTIES]
 
 
 def test_a_label_beside_a_text_in_a_frame_leads_it() -> None:
@@ -77,7 +74,7 @@ def test_a_label_beside_a_text_in_a_frame_leads_it() -> None:
     pages.y = top + 60
     pages.paragraph(SENTENCE)
     document = read_pdf(pages)
-    assert texts(document)[1] == (
+    assert blocks(document)[1] == (
         "WARNING Do not touch the pipe while the pump is running because its surface is hotter than 80 °C."
     )
     assert [section.title for section in document.sections if section.title == "WARNING"] == []
@@ -99,7 +96,7 @@ def test_words_across_the_page_hold_no_words_of_the_text_below_them() -> None:
         pages.next_page()
     document = read_pdf(pages)
     assert document.text.count("is kept by the recorder") == 40
-    assert {each for each in texts(document) if "DRAFT" in each} <= {"DRAFT"}
+    assert {each for each in blocks(document) if "DRAFT" in each} <= {"DRAFT"}
 
 
 def test_letters_that_are_set_wide_are_words() -> None:

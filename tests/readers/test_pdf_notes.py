@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from knowledge_mcp.model.document import BlockKind, Document
+from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.pdf.reader import PdfReader
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.pdf_files import LEFT, SENTENCE, Sheet, item_of, read_pdf, sheet
+from tests.readers.shown import blocks
 
 _NOTE = "Measured at the bearing that is nearest to the coupling."
 _HEAD = ("Speed", "Mounting", "Limit")
 _ROWS = (("slow", "rigid", "3 mm"), ("fast", "flexible", "7 mm"), ("fast", "rigid", "4 mm"))
 _WIDTHS = (90, 90, 90)
-
-
-def _blocks(document: Document) -> list[str]:
-    return [block.span.of(document.text) for block in document.blocks]
 
 
 def _noted(pages: Sheet, words: str = _NOTE) -> None:
@@ -33,8 +30,8 @@ def test_a_note_stands_behind_the_table_whose_cell_cites_it() -> None:
     _noted(pages)
     document = read_pdf(pages)
     table = next(at for at, block in enumerate(document.blocks) if block.kind is BlockKind.TABLE)
-    assert "3 mm/s²" in _blocks(document)[table]
-    assert _blocks(document)[table + 1] == f"² {_NOTE}"
+    assert "3 mm/s²" in blocks(document)[table]
+    assert blocks(document)[table + 1] == f"² {_NOTE}"
 
 
 def test_a_table_continues_behind_the_notes_of_its_page() -> None:
@@ -46,7 +43,7 @@ def test_a_table_continues_behind_the_notes_of_its_page() -> None:
     pages.next_page()
     pages.grid([_HEAD, ("still", "rigid", "1 mm")], _WIDTHS)
     pages.paragraph(SENTENCE)
-    (table,) = [text for text in _blocks(read_pdf(pages)) if text.startswith("|")]
+    (table,) = [text for text in blocks(read_pdf(pages)) if text.startswith("|")]
     assert [row.split()[1] for row in table.split("\n")] == ["Speed", "---", "slow", "fast", "fast", "still"]
 
 
@@ -105,7 +102,7 @@ def test_entries_of_a_glossary_are_whole_where_a_note_below_them_is_wider() -> N
         "2 Measured at the bearing that is nearest to the coupling, by a sensor that the maker of it gave.",
         7.5,
     )
-    assert [" ".join(each) for each in entries] == [text for text in _blocks(read_pdf(pages)) if ": " in text]
+    assert [" ".join(each) for each in entries] == [text for text in blocks(read_pdf(pages)) if ": " in text]
 
 
 def test_notes_that_are_cited_with_a_bracket_may_be_hardly_smaller_than_the_text() -> None:
@@ -124,7 +121,7 @@ def test_notes_that_are_cited_with_a_bracket_may_be_hardly_smaller_than_the_text
     pages.at(LEFT, 740, "3)  Cancelled and replaced.", 10)
     pages.at(LEFT, 770, "4)  Under preparation.", 10)
     document = read_pdf(pages)
-    assert _blocks(document)[:4] == [
+    assert blocks(document)[:4] == [
         "The moisture is determined as in ISO 712³⁾, and is not greater than 15 %.",
         "³⁾ Cancelled and replaced.",
         "The sieve is as in the standard for sieves, Clause 9⁴⁾, or in that for wires.",
@@ -143,7 +140,7 @@ def test_a_caption_within_the_frame_of_its_table_is_no_header() -> None:
         pages.next_page()
     document = read_pdf(pages)
     assert [block.kind for block in document.blocks][:2] == [BlockKind.CAPTION, BlockKind.TABLE]
-    table = [line for text in _blocks(document) if text.startswith("|") for line in text.splitlines()]
+    table = [line for text in blocks(document) if text.startswith("|") for line in text.splitlines()]
     assert table[0] == "| Speed | Mounting | Limit |"
     assert len([line for line in table if "Speed" in line]) == 1
     assert len(table) == 2 + 2 * len(_ROWS)
@@ -159,7 +156,7 @@ def test_a_raised_mark_before_its_note_and_a_number_of_another_cell_are_told_apa
     pages.at(LEFT, 230, "SUGGEST A CHANGE:", 11)
     pages.at(LEFT + 160, 225, "1. NUMBER", 8)
     document = read_pdf(pages)
-    assert _blocks(document)[1:3] == ["ᵃ Without the ring.", "ᵇ Not for water."]
+    assert blocks(document)[1:3] == ["ᵃ Without the ring.", "ᵇ Not for water."]
     assert "1. NUMBER" in document.text
 
 

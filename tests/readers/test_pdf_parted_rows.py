@@ -7,10 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from tests.readers.pdf_files import HEIGHT, LEFT, SENTENCE, Sheet, sheet
-from tests.readers.pdf_tables import read, tables
-
-Row = Sequence[str | tuple[str, ...]]
-"""Cells of one row; a tuple has the printed lines of one."""
+from tests.readers.pdf_tables import Row, plain, read, rule, tables
 
 HEAD: Row = ("ID", "Requirement", "Verification")
 NEEDS: list[Row] = [
@@ -23,14 +20,6 @@ NEEDS: list[Row] = [
     ("SYS-3", "The system shall show its state.", "Test"),
     ("SYS-4", ("The system shall keep all values of the last thirty days in its", "own store."), "Inspection"),
 ]
-
-
-def plain(rows: Sequence[Row]) -> list[list[str]]:
-    return [[cell if isinstance(cell, str) else " ".join(cell) for cell in row] for row in rows]
-
-
-def rule(pages: Sheet, y: float, start: float, end: float) -> None:
-    pages.canvas.line(start, HEIGHT - y, end, HEIGHT - y)
 
 
 def parted(pages: Sheet, rows: Sequence[Row], xs: Sequence[float], end: float, *, closed: bool = True) -> None:

@@ -49,6 +49,14 @@ def begun() -> Sheet:
     return pages
 
 
+def leading() -> Sheet:
+    """Begin a page with text that leads to a formula."""
+    pages = begun()
+    body(pages, "The load on the roof shall be found by the formula")
+    pages.y += 22
+    return pages
+
+
 @pytest.mark.parametrize("width", [30.0, 5.0], ids=["wide", "as narrow as a letter"])
 def test_a_picture_in_a_line_stands_where_it_is_printed(width: float) -> None:
     pages = begun()
@@ -64,9 +72,7 @@ def test_a_picture_in_a_line_stands_where_it_is_printed(width: float) -> None:
 
 @pytest.mark.parametrize("number", ["(3)", "(A.2)", ""])
 def test_a_formula_between_lines_stands_between_them(number: str) -> None:
-    pages = begun()
-    body(pages, "The load on the roof shall be found by the formula")
-    pages.y += 22
+    pages = leading()
     put(pages, 200, 120, 30)
     if number:
         pages.at(500, pages.y - 18 if number == "(3)" else pages.y - 8, number)
@@ -162,9 +168,7 @@ def test_a_drawing_of_many_pieces_is_none_of_the_text() -> None:
 
 
 def test_pieces_of_a_drawing_with_lines_of_its_own_are_none_of_the_text() -> None:
-    pages = begun()
-    body(pages, "The load on the roof shall be found by the formula")
-    pages.y += 22
+    pages = leading()
     put(pages, 200, 120, 30)
     pages.canvas.line(260, HEIGHT - pages.y, 260, HEIGHT - pages.y + 60)
     pages.y += 22
@@ -173,9 +177,7 @@ def test_pieces_of_a_drawing_with_lines_of_its_own_are_none_of_the_text() -> Non
 
 
 def test_a_formula_on_a_white_ground_is_one() -> None:
-    pages = begun()
-    body(pages, "The load on the roof shall be found by the formula")
-    pages.y += 22
+    pages = leading()
     pages.canvas.setFillGray(1)
     pages.canvas.rect(195, HEIGHT - pages.y - 4, 122, 34, stroke=0, fill=1)
     pages.canvas.setFillGray(0)

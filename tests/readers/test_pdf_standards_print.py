@@ -58,20 +58,14 @@ def test_a_chapter_that_the_cover_names_stays_a_section() -> None:
 def _led(*sentences: str, stops: tuple[str, ...] = ()) -> Sheets:
     """Make clauses with bold names that lead a sentence, whose first line the parser gives the face of the name."""
     made = Sheets()
-    for clause in range(1, 5):
-        made.heading(f"{clause} Chapter {'abcd'[clause - 1] * 3}")
-        made.prose()
-        for part in (1, 2):
-            made.heading(f"{clause}.{part} Section {'gh'[part - 1] * 3}", 12)
-            made.prose()
-        if clause == 2:
+    for chapter in made.chapters(4):
+        if chapter == 2:
             for number, text in enumerate(sentences, 1):
                 made.line(f"2.2.{number} {text} {PROSE}", bold=True, font="Times-Bold", gap=6)
                 made.line("and goes on in plain print to its end.")
             for number, text in enumerate(stops, len(sentences) + 1):
                 made.line(f"2.2.{number} {text}", bold=True, font="Times-Bold", gap=6)
             made.prose()
-        made.turn()
     return made
 
 
@@ -95,7 +89,8 @@ def test_a_sentence_behind_a_bold_number_is_no_title() -> None:
     assert [(heading.number, heading.title) for heading in found] == [("2.2.1", ""), ("2.2.2", "")]
 
 
-def test_a_number_alone_above_its_text_is_a_clause_without_a_title() -> None:
+def _numbered() -> Sheets:
+    """Make chapters with numbers alone above the text of their clauses."""
     made = Sheets()
     for clause in range(1, 5):
         made.heading(f"{clause} Chapter {'abcd'[clause - 1] * 3}")
@@ -103,18 +98,17 @@ def test_a_number_alone_above_its_text_is_a_clause_without_a_title() -> None:
         for part in (1, 2):
             made.line(f"{clause}.{part}", bold=True, font="Times-Bold", gap=8)
             made.prose()
+    return made
+
+
+def test_a_number_alone_above_its_text_is_a_clause_without_a_title() -> None:
+    made = _numbered()
     found = untitled_clauses(made.pages, headings_in(made))
     assert [heading.number for heading in found] == [f"{clause}.{part}" for clause in range(1, 5) for part in (1, 2)]
 
 
 def test_a_heading_whose_number_is_a_year_leaves_the_numbering_as_it_was() -> None:
-    made = Sheets()
-    for clause in range(1, 5):
-        made.heading(f"{clause} Chapter {'abcd'[clause - 1] * 3}")
-        made.prose()
-        for part in (1, 2):
-            made.line(f"{clause}.{part}", bold=True, font="Times-Bold", gap=8)
-            made.prose()
+    made = _numbered()
     headings = headings_in(made)
     headings[1] = replace(headings[1], number="2.1999")
     found = untitled_clauses(made.pages, headings)

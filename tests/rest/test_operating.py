@@ -23,6 +23,7 @@ from knowledge_mcp.transports.rest import executor as rest_executor
 from knowledge_mcp.transports.shared.keys import KeyRing
 from tests.fakes.library import FakeLibrary
 from tests.rest.world import Options, events, keys_file, make_world
+from tests.servers.running import served
 
 pytestmark = pytest.mark.anyio
 
@@ -285,14 +286,8 @@ def collector() -> Generator[tuple[str, queue.Queue[ExportTraceServiceRequest]]]
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing."""
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}", found
-        finally:
-            server.shutdown()
-            thread.join(10)
+    with served(http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
+        yield f"http://127.0.0.1:{server.server_port}", found
 
 
 async def test_a_request_s_span_and_its_work_s_are_sent_below_the_caller_s() -> None:

@@ -14,18 +14,15 @@ import contextlib
 import http.client
 import os
 import shutil
-import subprocess
 import sys
 import sysconfig
 import tempfile
-import time
 from collections.abc import Generator
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from knowledge_mcp.stores.chroma.client import Address
 from tests.servers.postgres_server import free_port
+from tests.servers.running import ServerProcess
 
 _MEMORY = Path("/dev/shm")
 
@@ -36,7 +33,7 @@ def quick_folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="chroma-", dir=_MEMORY if usable else None))
 
 
-class ChromaServer:
+class ChromaServer(ServerProcess):
     """Run a server until the end of a `with` block.
 
     Args:
@@ -48,16 +45,6 @@ class ChromaServer:
         self.folder = folder
         self.port = free_port()
         self._patience = patience
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.kill()
 
     def address(self, database: str = "default_database") -> Address:
         """Give the address of one of its databases."""
@@ -68,29 +55,8 @@ class ChromaServer:
         self.folder.mkdir(parents=True, exist_ok=True)
         program = Path(sysconfig.get_path("scripts")) / "chroma"
         command = [sys.executable, str(program), "run", "--host", "127.0.0.1", "--port", str(self.port)]
-        # its log goes to a file: a pipe that nobody reads stops it
-        with (self.folder / "server.log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [*command, "--path", str(self.folder / "data")],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                cwd=self.folder,
-            )
-        deadline = time.monotonic() + self._patience
-        while not self._answers():
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                self.kill()
-                raise RuntimeError(f"The server did not start: {self.log()[-2000:]}")
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(0.02)
-
-    def kill(self) -> None:
-        """End it at once (SIGKILL), as a crash would."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
+        command += ["--path", str(self.folder / "data")]
+        self._run_until_it_answers(command, self.folder / "server.log", self._patience)
 
     def log(self) -> str:
         """Read what it has said so far."""

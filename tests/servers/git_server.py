@@ -15,9 +15,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import TracebackType
-from typing import Self, cast
+from typing import cast
 from urllib.parse import urlsplit
+
+from tests.servers.running import ThreadedServer
 
 _CHUNK = 64 * 1024
 _IDENTITY = {
@@ -85,7 +86,7 @@ class _Behaviour:
     seen: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
 
-class GitServer:
+class GitServer(ThreadedServer["_Server"]):
     """Serve the repositories below a folder by smart HTTP; a context manager.
 
     Args:
@@ -106,7 +107,6 @@ class GitServer:
         if tls is not None:
             self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         self._server.owner = self
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
 
     @property
     def port(self) -> int:
@@ -122,17 +122,9 @@ class GitServer:
         """Return the address of a repository."""
         return f"http://{self.host}/{path}"
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.behaviour.release.set()
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        super().__exit__()
 
 
 class _Server(ThreadingHTTPServer):

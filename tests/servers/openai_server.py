@@ -22,12 +22,13 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, cast
 from urllib.parse import parse_qs, urlsplit
 
 from knowledge_mcp.testing.embedders import HashingEmbedder
 from tests.servers import openai_faults as faults
 from tests.servers.openai_faults import Fault, Item
+from tests.servers.running import ThreadedServer
 
 MODELS = {"text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536}
 SHORTENING = ("text-embedding-3-small", "text-embedding-3-large")
@@ -48,7 +49,7 @@ class Received:
     encoding: str
 
 
-class OpenAIServer:
+class OpenAIServer(ThreadedServer[ThreadingHTTPServer]):
     """Serve until closed; use it in a `with`.
 
     Args:
@@ -88,19 +89,9 @@ class OpenAIServer:
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
         host, port = "127.0.0.1", self._server.server_address[1]
         self.endpoint = f"http://{host}:{port}"
         self.url = f"{self.endpoint}/v1"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._thread.join(30)
-        self._server.server_close()
 
     @property
     def texts(self) -> list[str]:

@@ -11,24 +11,21 @@ PgBouncer refuses to run as root: there it runs as `nobody`.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import socket
-import subprocess
 import tempfile
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
 
 from tests.machine import needs
 from tests.servers.postgres_server import PostgresServer, as_nobody, free_port
+from tests.servers.running import ServerProcess
 
 CONNECTIONS = 4
 """To each database: fewer than a store has threads in these tests, so that they share."""
 
 
-class Pooler:
+class Pooler(ServerProcess):
     """Run PgBouncer until the end of a `with` block; leaves the test where the program is missing.
 
     Args:
@@ -43,11 +40,6 @@ class Pooler:
         self._port = free_port()
         self._certificate, self._clients = certificate, clients
         self._folder = Path(tempfile.mkdtemp(prefix="pgbouncer-"))
-        self._process: subprocess.Popen[Any] | None = None
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
 
     def start(self) -> None:
         """Start it, again on the same port, and wait until it takes connections."""
@@ -63,29 +55,10 @@ class Pooler:
         if os.geteuid() == 0:
             for each in (self._folder, *self._folder.iterdir()):
                 shutil.chown(each, "nobody")
-        with (self._folder / "log").open("ab") as log:
-            process: subprocess.Popen[Any] = subprocess.Popen(
-                [self._program, str(settings)],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self._folder, **as_nobody(),
-            )  # fmt: skip
-        self._process = process
-        while not self._answers():
-            if process.poll() is not None:
-                raise RuntimeError(f"PgBouncer did not start: {(self._folder / 'log').read_text()[-2000:]}")
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(0.02)
+        self._run_until_it_answers([self._program, str(settings)], self._folder / "log", **as_nobody())
 
-    def kill(self) -> None:
-        """End it at once."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.kill()
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
         shutil.rmtree(self._folder)
 
     def through(self, url: str) -> str:

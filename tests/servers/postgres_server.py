@@ -23,10 +23,11 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import psycopg
+
+from tests.servers.running import ServerProcess
 
 _MEMORY = Path("/dev/shm")
 _NOBODY = 65534
@@ -54,7 +55,7 @@ def _copied(installed: Path) -> Path:
     return open_place / package.name / installed.name
 
 
-class PostgresServer:
+class PostgresServer(ServerProcess):
     """Run a server until the end of a `with` block.
 
     Args:
@@ -70,7 +71,6 @@ class PostgresServer:
         self.port = free_port()
         self._settings = settings
         self._programs = _programs(version)
-        self._process: subprocess.Popen[Any] | None = None
         if os.geteuid() == 0:
             os.chown(self.folder, _NOBODY, _NOBODY)
         if primary is None:
@@ -85,18 +85,12 @@ class PostgresServer:
             address = f"host=127.0.0.1 port={primary.port} user=postgres"
             self._run("pg_basebackup", "-D", str(self.data), "-R", "-c", "fast", "-N", "-d", address)
 
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._process is not None:
             self._process.send_signal(signal.SIGINT)  # an orderly end leaves no shared memory behind
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(20)
-        self.kill()
+        super().__exit__()
         shutil.rmtree(self.folder)
 
     def url(self, database: str, *, user: str = "postgres") -> str:
@@ -118,16 +112,7 @@ class PostgresServer:
         command = [str(self._programs / "postgres"), "-D", str(self.data)]
         for each in options:
             command += ["-c", each]
-        with (self.folder / "log").open("ab") as log:
-            process: subprocess.Popen[Any] = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, **as_nobody()
-            )
-        self._process = process
-        while not self._answers():
-            if process.poll() is not None:
-                raise RuntimeError(f"The server did not start: {self.log()[-2000:]}")
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(0.02)
+        self._run_until_it_answers(command, self.folder / "log", **as_nobody())
 
     def kill(self) -> None:
         """End it at once with all its processes (SIGKILL), as a crash would."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ssl
-import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+
+from tests.servers.running import ThreadedServer
 
 USER, PASSWORD = "reader", "se,cret%"
 """A comma and a percent sign, which the setting wants escaped."""
@@ -19,7 +19,7 @@ class _Quiet(WSGIRequestHandler):
         """Keep stderr clean."""
 
 
-class WebDavServer:
+class WebDavServer(ThreadedServer[WSGIServer]):
     """Serve a folder; a context manager.
 
     Args:
@@ -36,7 +36,6 @@ class WebDavServer:
         self.failing: set[str] = set()
         self._server = make_server("127.0.0.1", 0, self._counted(_dav(folder)), WSGIServer, _Quiet)
         self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
 
     @property
     def place(self) -> str:
@@ -51,17 +50,6 @@ class WebDavServer:
     def fetched(self) -> list[str]:
         """List the documents that were asked for."""
         return [path for method, path in self.asked if method == "GET"]
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
 
     def _counted(self, dav: Callable[..., Iterable[bytes]]) -> Any:
         def answer(environ: dict[str, Any], start: Callable[..., object]) -> Iterable[bytes]:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import functools
 import json
-import threading
 import time
 import warnings
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from typing import Any
 from urllib.parse import parse_qs
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
+
+from tests.servers.running import ThreadedServer
 
 AUDIENCE = "https://kb.example.com/mcp"
 
@@ -38,7 +39,7 @@ def public_jwk(key: Any, kid: str | None = None, **more: Any) -> dict[str, Any]:
     return {**found, **({} if kid is None else {"kid": kid}), **more}
 
 
-class TestIssuer:
+class TestIssuer(ThreadedServer[ThreadingHTTPServer]):
     """Serve metadata, keys and introspection; `answers` holds what each path answers with, None for 503."""
 
     __test__ = False
@@ -93,14 +94,6 @@ class TestIssuer:
     def show(self, *keys: dict[str, Any]) -> None:
         """Put these keys in place of those that are served."""
         self.answers["/jwks"] = {"keys": list(keys)}
-
-    def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
 
     def claims(self, **changed: Any) -> dict[str, Any]:
         """Give claims that hold; a value of None leaves a claim out."""

@@ -31,6 +31,7 @@ from knowledge_mcp.transports.shared.tokens import (
     TokenVerifier,
     fetch_json,
 )
+from tests.servers.running import served
 from tests.signon.issuer import AUDIENCE, TestIssuer, public_jwk, rsa_key
 
 
@@ -237,12 +238,10 @@ def test_an_answer_that_comes_byte_by_byte_is_not_waited_for(monkeypatch: pytest
                 self.wfile.write(b"x")
             self.wfile.write(b"\r\n\r\n{}")
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Dripping) as server:
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    with served(ThreadingHTTPServer(("127.0.0.1", 0), Dripping)) as server:
         with pytest.raises(IssuerDownError, match="TimeoutError"):
             fetch_json(f"http://127.0.0.1:{server.server_address[1]}/jwks")
         given_up.set()
-        server.shutdown()
 
 
 @pytest.mark.parametrize("age", [PAUSE_SECONDS, FRESH_SECONDS])

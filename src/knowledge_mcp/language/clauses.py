@@ -1,4 +1,4 @@
-"""The facts about each section of a document: its clause, its role, and whether it is informative.
+"""The facts about each section of a document: its clause, its role, whether it is informative, and its level.
 
 Publishers mark informative parts in brackets after a heading ("(informative)", "(Nonmandatory Information)"), or in a
 sentence below it: "This annex is not a part of the requirements of this document but is included for informational
@@ -8,6 +8,7 @@ purposes only", "This appendix forms an integral part of this Recommendation".
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -194,6 +195,19 @@ def speaks_of_document(title: str) -> bool:
     return role_of_title(title) in roles or is_about is not None
 
 
+FEWEST_LISTED = 4
+"""Fewest headings that a table of contents lists."""
+_LISTED = 0.6
+"""Share of the headings that it lists: those of the lowest levels may be missing."""
+LINKED = 0.75
+"""Share of its letters that are in links; numbers, page numbers and a title may be outside."""
+
+
+def fewest_listed(headings: int, *, titled: bool = False) -> float:
+    """Return how many of the headings a list must name to be a table of contents; few below a title that says so."""
+    return FEWEST_LISTED if titled else max(FEWEST_LISTED, _LISTED * headings)
+
+
 def _plain(title: str) -> str:
     return _NOISE.sub(" ", title).strip(" .:–—-").lower()
 
@@ -312,6 +326,16 @@ def recitals(document: Document) -> list[Span]:
             found.append(Span(start, block.span.start))
             start = None
     return found
+
+
+def following_numbers(numbers: Sequence[str | None]) -> list[str | None]:
+    """Return for each heading the number of the next one that has a number, None if there is none."""
+    found: list[str | None] = []
+    number: str | None = None
+    for each in reversed(numbers):
+        found.append(number)
+        number = each or number
+    return found[::-1]
 
 
 class SectionLevels:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from knowledge_mcp.language.multilingual.force import FORCEFUL, forces, masked
@@ -143,6 +144,21 @@ _CAN_WORD = re.compile(r"\bCANNOT\b|[\"“‘]CAN[\"”’]")
 _LOWER = re.compile(r"[a-z]")
 
 
+def plain_in(language: str) -> Convention:
+    """Return the convention of words in any case in a language, English if its words of force are not known."""
+    return Convention(language=language) if language in FORCEFUL else PLAIN
+
+
+def strongest_of(forces: Iterable[Force]) -> Force | None:
+    """Return the strongest of several forces, the first of equal ones; None if there are none."""
+    return max(forces, key=lambda force: RANK[force.modality], default=None)
+
+
+def is_ban(force: Force, text: str) -> bool:
+    """Return whether a permission is denied, which in English bans: "may not", "nothing may"; "need not" frees."""
+    return force.negated and text[force.start : force.end].lower() == "may"
+
+
 def detect_convention(text: str) -> Convention:
     """Detect how a whole document marks force, in each of its languages; see `_first_convention`."""
     first = _first_convention(text)
@@ -201,7 +217,7 @@ def _plain_convention(text: str) -> Convention:
 
 def force_of(sentence: str, convention: Convention = PLAIN) -> Force | None:
     """Return the strongest force in one sentence, the first of several, None if it has none; see `forces_of`."""
-    return max(forces_of(sentence, convention), key=lambda force: RANK[force.modality], default=None)
+    return strongest_of(forces_of(sentence, convention))
 
 
 def forces_of(sentence: str, convention: Convention = PLAIN) -> list[Force]:

@@ -194,7 +194,7 @@ def names_in_question(question: str) -> QuestionNames:
     for match in _TOKEN.finditer(question):
         token = _bare(match.group())
         word = token.casefold()
-        if (item := _item_before(token, before)) != "":
+        if item := _item_before(token, before):
             rest = rest[: len(rest) - (before not in _CUES)]
             found.setdefault(f"{item} {token}", Name(f"{item} {token}", f"{item} {token}", False, item=item))
         elif _CLAUSE.fullmatch(token) or (token.isdecimal() and before in _PLACES):
@@ -326,11 +326,10 @@ def _as_item(chunk: Chunk, name: Name) -> Exactness:
     number = name.key.removeprefix(name.item).strip()
     lines = [found[0] for found in _item_line(number).finditer(chunk.content)]
     if chunk.clause_number == number or lines:
-        text = " ".join((chunk.content, chunk.context, chunk.section_title, *chunk.section_hierarchy)).casefold()
         titles = " ".join((chunk.section_title, *chunk.section_hierarchy)).casefold()
         if "." in number and name.item in titles:
             return Exactness.OWN  # row 7.3 of the table "Controls"
-        if name.item in text:
+        if name.item in f"{chunk.content} {chunk.context} {titles}".casefold():
             return Exactness.TITLE
         if chunk.clause_number == number or any("|" not in each for each in lines):
             return Exactness.OPENING
@@ -389,7 +388,7 @@ def _begins_line(chunk: Chunk, name: Name) -> bool:
 
 
 def _names_apart(chunk: Chunk, name: Name, above: Sequence[str]) -> bool:
-    """Return whether a document has the word of a name, and the chunk its number: "DORA 9.4", row 9.4(c) in "DORA"."""
+    """Return whether a name is the word and number of a document and of the chunk: "DORA 9.4", row 9.4(c) in "DORA"."""
     word, _, number = name.key.partition(" ")
     if not number or name.kind:
         return False

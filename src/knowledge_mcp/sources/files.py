@@ -33,7 +33,15 @@ from knowledge_mcp.model.source import (
 )
 from knowledge_mcp.ports import Source
 from knowledge_mcp.sources.scan.files import DEFAULT_EXTENSIONS, DEFAULT_NAMES, is_lfs_pointer
-from knowledge_mcp.support.files import NotRegularError, identity_of, open_beneath, open_same, path_of_text, path_text
+from knowledge_mcp.support.files import (
+    NotRegularError,
+    identity_of,
+    is_folder,
+    open_beneath,
+    open_same,
+    path_of_text,
+    path_text,
+)
 
 _DOORSTOP = ".doorstop.yml"
 """The file that marks a folder of Doorstop items."""
@@ -197,7 +205,7 @@ class FileSource:
                 entries = [each for each in entries if each.name not in items]
             entries = [each for each in entries if not self._is_passed_over(each)]
             for entry in entries:
-                if _is_folder(entry):
+                if is_folder(entry):
                     continue
                 why = self._objection(entry.name)
                 if why:
@@ -217,7 +225,7 @@ class FileSource:
     def _below(self, entries: Sequence[os.DirEntry[str]], seen: set[tuple[int, int]], device: int) -> Iterator[Path]:
         """Yield the subfolders to enter, each only once overall; records which are mount points."""
         for entry in entries:
-            if _is_folder(entry) and (not entry.is_symlink() or self._is_inside(entry.path)):
+            if is_folder(entry) and (not entry.is_symlink() or self._is_inside(entry.path)):
                 identity = _identity(Path(entry.path))
                 if identity == self._own_data:
                     self._leave("data of this program", entry.path)
@@ -229,15 +237,15 @@ class FileSource:
 
     def _is_passed_over(self, entry: os.DirEntry[str]) -> bool:
         """Ignore and count hidden entries, and folders that tools fill."""
-        is_folder = _is_folder(entry)
+        is_inner = is_folder(entry)
         if entry.is_symlink() and not self._links:
             self._leave("links", entry.path)
             return True
         if entry.name.startswith((".", "~$")):
             if entry.name != ".git":  # Git's own data, never meant as documents
-                self._leave("hidden folders" if is_folder else "hidden files", entry.path)
+                self._leave("hidden folders" if is_inner else "hidden files", entry.path)
             return True
-        if is_folder and self._recursive and entry.name in _WRITTEN_BY_TOOLS:
+        if is_inner and self._recursive and entry.name in _WRITTEN_BY_TOOLS:
             self._leave("folders that tools generate", entry.path)
             return True
         return False
@@ -273,13 +281,6 @@ def _kind_of(name: str) -> str:
     if extension in _ARCHIVES:
         return "archives"
     return f"{extension} files" if extension else "files without an extension"
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False
 
 
 def _identity(folder: Path) -> tuple[int, int]:

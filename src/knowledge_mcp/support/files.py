@@ -139,7 +139,7 @@ def walk_folders(
         try:
             with os.scandir(place) as entries:
                 for entry in entries:
-                    (folders if _is_folder(entry) else files).append(entry.name)
+                    (folders if is_folder(entry) else files).append(entry.name)
         except OSError as error:
             if on_error is not None:
                 on_error(error)
@@ -149,7 +149,8 @@ def walk_folders(
         waiting.extend(each for each in inner if not os.path.islink(each))  # noqa: PTH114 - likewise
 
 
-def _is_folder(entry: os.DirEntry[str]) -> bool:
+def is_folder(entry: os.DirEntry[str]) -> bool:
+    """Return whether an entry is a folder, also by a link; False if that cannot be known."""
     try:
         return entry.is_dir()
     except OSError:

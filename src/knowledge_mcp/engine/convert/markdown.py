@@ -12,10 +12,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from knowledge_mcp.language.clauses import SectionLevels
+from knowledge_mcp.language.clauses import SectionLevels, following_numbers
 from knowledge_mcp.language.openings import MOST_MARKS, NumberedTitle, split_clause_number
 from knowledge_mcp.language.sentences import BAR
-from knowledge_mcp.model.document import Block, BlockKind, Document, Section, Span
+from knowledge_mcp.model.document import Block, BlockKind, Document, Section
 from knowledge_mcp.support.checkpoints import check_each
 
 PAGE_BREAK = "\x01"
@@ -203,12 +203,10 @@ class _Writer:
         self._tight = False
         self._items: list[_Item] = []
         self._levels = SectionLevels()
-        self._following: dict[Span, str | None] = {}
+        sections = [each for each in map(self._opens, blocks) if each is not None]
+        numbers = following_numbers([each.number for each in sections])
+        self._following = dict(zip((each.heading for each in sections), numbers, strict=True))
         """The next number of a heading after each heading."""
-        number: str | None = None
-        for section in reversed([each for each in map(self._opens, blocks) if each is not None]):
-            self._following[section.heading] = number
-            number = section.number or number
 
     def text(self) -> str:
         """Return all that was written, followed by the remaining empty pages."""

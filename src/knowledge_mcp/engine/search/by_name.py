@@ -11,7 +11,7 @@ from knowledge_mcp.engine.core.base import Base, Passages
 from knowledge_mcp.engine.core.designations import mentions_at
 from knowledge_mcp.engine.search.blending import Ranked
 from knowledge_mcp.engine.search.folding import TOGETHER
-from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS
+from knowledge_mcp.language.multilingual.recognition import is_function_word
 from knowledge_mcp.language.names import (
     Exactness,
     Name,
@@ -42,8 +42,6 @@ part or product on every page. On 150 questions, 5 gives as many right first hit
 
 _GOES_ON = re.compile(r"[.-]\d*[A-Za-z]")
 """What makes a document's name part of a longer one."""
-
-_FUNCTION_WORDS = frozenset[str]().union(*FUNCTION_WORDS.values())
 
 _SCORES = {
     Exactness.OWN: 1.0,
@@ -99,7 +97,7 @@ def names_asked(base: Base, question: str) -> NamesAsked:
     if within and inside.names:
         return NamesAsked(tuple(within), inside, False, tuple(designations))
     if not within and every.names and every.others and all(each.is_place for each in every.names):
-        called = base.directory().called(each for each in every.others if each not in _FUNCTION_WORDS)
+        called = base.directory().called(each for each in every.others if not is_function_word(each))
         if called is not None:
             return NamesAsked((called,), QuestionNames(every.names, alone=True), False, ())
     return NamesAsked(tuple(within) if every.alone else (), every, every.alone and bool(within), tuple(designations))

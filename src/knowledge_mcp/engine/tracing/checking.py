@@ -49,8 +49,8 @@ FOUND, PARTIAL = 0.5, 0.4
 obligations with evidence, nine in ten are above .4 with their set left out (`python -m benchmarks.checking`).
 """
 _AS_GOOD = 0.1
-"""Maximum difference of the probabilities of quotes that are evidence alike: one that requires outweighs one that
-recommends.
+"""Maximum difference between the probabilities of two quotes that count as equally good evidence; of these, one that
+requires outweighs one that recommends.
 """
 _MOST_QUOTES = 3
 _TRIED = 6
@@ -199,7 +199,7 @@ def check(
 def _objections(
     demand: str, stated: Sequence[tuple[str, str]], sure: Sequence[Quoted], terms: Terms
 ) -> Iterator[RowCheck]:
-    """Yield what the words of the evidence say against it: a weaker force, a reserve, the opposite.
+    """Yield what the words of the evidence say against it: a weaker force, a reservation, the opposite.
 
     Args:
         demand: its text.

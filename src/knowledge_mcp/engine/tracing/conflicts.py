@@ -20,7 +20,7 @@ from knowledge_mcp.engine.tracing.kinds import ConflictKind
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.opposing import is_ban
 from knowledge_mcp.language.demands import OWN_LABEL, without_limits
-from knowledge_mcp.language.force import RANK, Convention, Force, detect_convention, forces_of
+from knowledge_mcp.language.force import Convention, Force, detect_convention, forces_of, strongest_of
 from knowledge_mcp.language.multilingual.denial import DENIES_BEFORE, DENIES_BEHIND
 from knowledge_mcp.language.printed import note_mark_places, places_in
 from knowledge_mcp.language.quantities.bounds import BETWEEN_ENDS, Bound
@@ -70,6 +70,8 @@ _APART = frozenset(
     "other another than excluding ander andere anderen anderer anderes autre autres otro otra otros".split()
 )
 """Words that set a special case apart from the other demand, as "non-" does."""
+_TURNS = frozenset("before after without above below".split())
+"""Words that change what a demand is about if only one of two has them."""
 _EMPHASIS = re.compile(r"(?<![\w*_])([*_]{1,3})([^\W\d_]{1,40}(?: [^\W\d_]{1,40})?)\1(?![\w*_])")
 """A word or two with Markdown emphasis: "_MUST NOT_"."""
 _CODE = re.compile(
@@ -161,7 +163,7 @@ class _Parsed:
 
     @property
     def force(self) -> Force | None:
-        return max(self.forces, key=lambda force: RANK[force.modality], default=None)
+        return strongest_of(self.forces)
 
     @property
     def modality(self) -> Modality | None:
@@ -429,8 +431,7 @@ def _judge(one: _Parsed, other: _Parsed) -> tuple[ConflictKind, str] | None:
     special, general = (one, other) if more else (other, one)
     is_other = (more or less) and _conditions(one) != _conditions(other)
     is_apart = any(word in _APART or word.startswith("non-") for word in one.unlimited ^ other.unlimited)
-    turned = {"before", "after", "without", "above", "below"}
-    if is_other or is_apart or (one.words ^ other.words) & turned:
+    if is_other or is_apart or (one.words ^ other.words) & _TURNS:
         return None
     if not (more or less) and (force := _force_difference(one, other)) is not None:
         return force

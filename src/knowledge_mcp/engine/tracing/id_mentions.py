@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from knowledge_mcp.language.multilingual.recognition import CONJUNCTIONS
 from knowledge_mcp.language.requirements.denied import is_denied_before, is_denied_behind
 from knowledge_mcp.language.requirements.mentions import is_mention
 from knowledge_mcp.language.sentences import sentence_around
@@ -36,15 +37,14 @@ _UP_TO = re.compile(
     r"(?P<stem>[^\W\d][\w.:/-]{0,60}?[ -]?)?(?P<last>\d{1,9})(?![\w-]|\.\w)"
 )
 """What makes a range of the id before it: "REQ-1 to REQ-5", "REQ-1..5"."""
-_CONJUNCTION = r"(?:and|or|und|oder|et|ou|y|o)"
-_COMMA = rf"\s{{0,3}}[,;&+]\s{{0,3}}(?:{_CONJUNCTION}\s)?|/|[ ]{{1,3}}{_CONJUNCTION}[ ]{{1,3}}"
+_COMMA = rf"\s{{0,3}}[,;&+]\s{{0,3}}(?:(?:{CONJUNCTIONS})\s)?|/|[ ]{{1,3}}(?:{CONJUNCTIONS})[ ]{{1,3}}"
 _AND = re.compile(rf"(?P<mark>{_COMMA})(?P<more>\d{{1,9}}[a-z]?|[a-z])(?!\w|-\D|\.\w)")
 _JOINED = re.compile(rf"[\])]?(?:{_COMMA})[\[(]?")
 """Separator of two names in a list."""
 _MARKS = re.compile(r"[\s\[(*_`>•-]{0,12}")
 """What may precede the id at the start of a line."""
 _ENDS = re.compile(
-    rf"\s{{0,3}}(?:\Z|[,;.:)\]/&+|\n>=→…–—-]|(?:{_CONJUNCTION}|to|bis|are|is|sind|ist|sont|son)\b|satisf|implement|cover|trace)"
+    rf"\s{{0,3}}(?:\Z|[,;.:)\]/&+|\n>=→…–—-]|(?:(?:{CONJUNCTIONS})|to|bis|are|is|sind|ist|sont|son)\b|satisf|implement|cover|trace)"
 )
 """What follows a number that continues a list of ids; "SYS-3 and 5 others" is not a list."""
 _PIECES = re.compile(r"[,;|\n]|\s(?=\S{0,40}[\d#-])")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from knowledge_mcp.language.force import PLAIN, Force, forces_of
+from knowledge_mcp.engine.tracing.conflicts import Terms
+from knowledge_mcp.language.force import Force, forces_of, is_ban, plain_in
 from knowledge_mcp.language.multilingual.denial import denials, is_limited, left_open, limiting_words
-from knowledge_mcp.language.multilingual.force import FORCEFUL
 from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS, language_of
 from knowledge_mcp.language.quantities.reading import quantities
 from knowledge_mcp.language.requirements.conditions import ConditionKind, conditions_in
@@ -18,8 +18,6 @@ from knowledge_mcp.language.requirements.reservations import ADDS_CLAUSE, hedge_
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.model.document import Span
 
-Terms = Callable[[str], Sequence[str]]
-
 _AVOIDS = re.compile(
     r"\b(?:no|none|neither|nor|without|avoid|prevent|prohibit|forbid|exclude|free|instead|rather|replac|former|previous|until"
     r"|statt|anstatt|anstelle|ersetz|bisher|früher|ohne)",
@@ -27,11 +25,6 @@ _AVOIDS = re.compile(
 )
 """Words with which evidence keeps a ban without denying it."""
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
-
-
-def is_ban(force: Force, text: str) -> bool:
-    """Return whether a permission is denied, which in English bans: "may not", "nothing may"; "need not" frees."""
-    return force.negated and text[force.start : force.end].lower() == "may"
 
 
 def opposed_words(demand: str, quote: str, terms: Terms) -> tuple[str, str] | None:
@@ -122,7 +115,10 @@ _OWN_TEXT = re.compile(
     r"|this (?:section|article|part|agreement|policy|regulation))\b",
     re.IGNORECASE,
 )
-"""A reserve for what the text itself says elsewhere: "except as otherwise provided in this Section"."""
+"""A reservation about what the text itself says elsewhere: "except as otherwise provided in this Section"."""
+_RESTRICTS = re.compile(r"(?:only|nur|wenn)\b", re.IGNORECASE)
+"""Openings of conditions that restrict, among those that may also say how, when or where: "even if", "wherever"."""
+_FREE = frozenset({Modality.PERMISSION, Modality.POSSIBILITY})
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +145,7 @@ class Retraction:
 
 
 def retraction(demand: str, quote: str, terms: Terms) -> Retraction | None:
-    """Return what evidence takes back that repeats a demand; None if it does not repeat it, or takes nothing back.
+    """Return what evidence takes back of a demand that it repeats; None if it takes back nothing or does not repeat it.
 
     Args:
         demand: its text.
@@ -157,8 +153,7 @@ def retraction(demand: str, quote: str, terms: Terms) -> Retraction | None:
         terms: splits a text into terms.
     """
     language = language_of(f"{demand}\n{quote}")
-    convention = replace(PLAIN, language=language) if language in FORCEFUL else PLAIN
-    ours, theirs = (_Sentence(text, language, forces_of(text, convention)) for text in (demand, quote))
+    ours, theirs = (_Sentence(text, language, forces_of(text, plain_in(language))) for text in (demand, quote))
     if ours.forces and all(each.modality in _FREE for each in ours.forces):
         return None
     edits = list(_edits(ours, theirs, terms))
@@ -169,9 +164,6 @@ def retraction(demand: str, quote: str, terms: Terms) -> Retraction | None:
     return None
 
 
-_FREE = frozenset({Modality.PERMISSION, Modality.POSSIBILITY})
-
-
 @dataclass(frozen=True, slots=True)
 class _Sentence:
     """A text with its language and words of force."""
@@ -179,6 +171,11 @@ class _Sentence:
     text: str
     language: str
     forces: Sequence[Force]
+
+    @property
+    def whole(self) -> Span:
+        """Return the span of the text."""
+        return Span(0, len(self.text))
 
     def words(self, span: Span) -> list[re.Match[str]]:
         """List the words in a span."""
@@ -202,7 +199,7 @@ class _Sentence:
 
 def _edits(ours: _Sentence, theirs: _Sentence, terms: Terms) -> Iterator[_Edit]:
     """Yield the words that differ in evidence that has most words of a demand in its order; none if it does not."""
-    mine, its = (each.words(Span(0, len(each.text))) for each in (ours, theirs))
+    mine, its = (each.words(each.whole) for each in (ours, theirs))
     if len(mine) > _LONGEST:
         return
     keys = [[next(iter(terms(each[0])), each[0].lower()) for each in words] for words in (mine, its)]
@@ -212,7 +209,7 @@ def _edits(ours: _Sentence, theirs: _Sentence, terms: Terms) -> Iterator[_Edit]:
         for kind, start, end, begin, stop in steps
         if kind != "equal"
     ]
-    content = ours.content(Span(0, len(ours.text)))
+    content = ours.content(ours.whole)
     if content and sum(ours.content(each.ours) for each in found) <= (1 - _REPEATED) * content:
         yield from found
 
@@ -224,7 +221,7 @@ def _span(words: Sequence[re.Match[str]], start: int, end: int) -> Span:
 def _repeats(theirs: _Sentence, edits: Sequence[_Edit], but: Span) -> bool:
     """Return whether evidence says little else than the demand, apart from the words of one span."""
     others = sum(theirs.content(each.theirs) - theirs.content(_common(each.theirs, but)) for each in edits)
-    return others <= (1 - _REPEATED) * (theirs.content(Span(0, len(theirs.text))) - theirs.content(but))
+    return others <= (1 - _REPEATED) * (theirs.content(theirs.whole) - theirs.content(but))
 
 
 def _common(one: Span, other: Span) -> Span:
@@ -242,7 +239,7 @@ def _replaced(edit: _Edit, ours: _Sentence, theirs: _Sentence) -> Iterator[tuple
     is_firm = all(each.modality is Modality.REQUIREMENT for each in ours.forces_in(edit.ours))
     if is_less(one, other) or (one and is_weaker and is_firm):
         yield Retraction(one, other), Span(0, 0)
-    is_denied = [each.denied(Span(0, len(each.text))) for each in (ours, theirs)]
+    is_denied = [each.denied(each.whole) for each in (ours, theirs)]
     limits = [limiting_words(each.text, each.language) for each in (ours, theirs)]
     are_bare = all(each.content(span) <= each.denied(span) for each, span in ((ours, edit.ours), (theirs, edit.theirs)))
     is_other = is_denied[0] != is_denied[1] and limits[0] == limits[1]
@@ -270,10 +267,6 @@ def _reserved(edit: _Edit, ours: _Sentence, theirs: _Sentence) -> Iterator[tuple
     hedge = hedge_in(words, theirs.language)
     if hedge and re.search(rf"\b{re.escape(hedge[1])}\b", ours.text, re.IGNORECASE) is None:
         yield Retraction("always", hedge[1]), Span(edit.theirs.start + hedge[0], edit.theirs.end)
-
-
-_RESTRICTS = re.compile(r"(?:only|nur|wenn)\b", re.IGNORECASE)
-"""Openings of conditions that restrict, among those that may also say how, when or where: "even if", "wherever"."""
 
 
 def _word_before(sentence: _Sentence, span: Span) -> set[str]:

@@ -15,14 +15,12 @@ from knowledge_mcp.engine.core.headings import heading_end, line_end
 from knowledge_mcp.engine.tracing.conflicts import Meaning, Terms, conflicting_definitions
 from knowledge_mcp.engine.tracing.differing_limits import DAY, days_as_limits
 from knowledge_mcp.engine.tracing.obligations import RowObligation
-from knowledge_mcp.engine.tracing.opposing import is_ban
 from knowledge_mcp.engine.tracing.readings import ReadDocument, meanings_in
 from knowledge_mcp.engine.tracing.tabled import row_limits
 from knowledge_mcp.language.demands import is_condition, section_demanded
 from knowledge_mcp.language.editions import edition_statement
-from knowledge_mcp.language.force import PLAIN, Convention, Force, force_of, forces_of
+from knowledge_mcp.language.force import Force, force_of, forces_of, is_ban, plain_in
 from knowledge_mcp.language.multilingual.denial import is_limited
-from knowledge_mcp.language.multilingual.force import FORCEFUL
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.quantities.bounds import Bound
 from knowledge_mcp.language.quantities.limits import limits_in
@@ -301,7 +299,7 @@ def _is_weaker(force: Force, demand: str, quote: str) -> bool:
 
     The demand has no word of this force itself, which evidence would only repeat.
     """
-    if any(each.modality is force.modality for each in forces_of(demand, _convention(language_of(demand)))):
+    if any(each.modality is force.modality for each in forces_of(demand, plain_in(language_of(demand)))):
         return False
     if force.modality is not Modality.PERMISSION or force.negated:
         return force.modality in {Modality.RECOMMENDATION, Modality.PERMISSION} and not is_ban(force, quote)
@@ -315,15 +313,11 @@ _ENABLES = re.compile(
     r"|permiti|derecho)",
     re.IGNORECASE,
 )
-"""Words of demands that permit something themselves: who may do it is allowed to."""
+"""Words of a demand that asks for a permission: evidence that permits it meets the demand."""
 
 
 def _strongest(text: str) -> Force | None:
-    return force_of(text, _convention(language_of(text)))
-
-
-def _convention(language: str) -> Convention:
-    return replace(PLAIN, language=language) if language in FORCEFUL else PLAIN
+    return force_of(text, plain_in(language_of(text)))
 
 
 # ---- sections

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 
 from knowledge_mcp.engine.evidence.captions import caption_of, rows_beside
-from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS
+from knowledge_mcp.language.multilingual.recognition import is_function_word
 from knowledge_mcp.language.quantities.bounds import DENIED, NAMED, Bound, limiting
 from knowledge_mcp.language.quantities.heads import EACH, is_figure, is_unit, named_unit
 from knowledge_mcp.language.quantities.limits import limits_in
@@ -99,8 +99,7 @@ def _lacks_figure(words: str, whole: str) -> bool:
     """Return whether a sentence lacks its figure: it ends with words of a limit, or with "be", "of" and similar."""
     if words.endswith(("=", ":", "≤", "≥", "<", ">")):
         return True
-    last = words.rpartition(" ")[2].lower()
-    if any(last in each for each in FUNCTION_WORDS.values()):
+    if is_function_word(words.rpartition(" ")[2]):
         return True
     return any(each.end == len(whole) and each.bound is not Bound.EXACT for each in limits_in(whole))
 

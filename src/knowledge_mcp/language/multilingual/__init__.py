@@ -1,1 +1,1 @@
-"""The language of a text, its function words and its words of force."""
+"""The language of a text; words of many languages: of force and denial, for places and titles of sections."""

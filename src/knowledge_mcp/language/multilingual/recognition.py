@@ -107,6 +107,10 @@ FUNCTION_WORDS: Mapping[str, frozenset[str]] = {code: frozenset(words.split()) f
 """By ISO 639-1 code, in lower case with their accents."""
 
 
+CONJUNCTIONS = "and|or|und|oder|et|ou|y|o"
+"""Words that join things of one kind, in English, German, French and Spanish, as a part of patterns."""
+
+
 def is_function_word(word: str) -> bool:
     """Return whether a word, in any case, is a function word of any language."""
     return any(word.lower() in words for words in FUNCTION_WORDS.values())

@@ -6,7 +6,7 @@ import re
 from enum import StrEnum
 from typing import NamedTuple
 
-from knowledge_mcp.language.multilingual.recognition import is_function_word
+from knowledge_mcp.language.multilingual.recognition import CONJUNCTIONS, is_function_word
 
 
 class Bound(StrEnum):
@@ -177,7 +177,7 @@ _STATES = re.compile(
     re.IGNORECASE,
 )
 """Words between the name of a quantity and its number."""
-_OTHERWISE = re.compile(r"[;,]|\.\s|\b(?:and|or|but|if|when|where|which|that|und|oder|et|ou|y|o)\b|\d", re.IGNORECASE)
+_OTHERWISE = re.compile(rf"[;,]|\.\s|\b(?:{CONJUNCTIONS}|but|if|when|where|which|that)\b|\d", re.IGNORECASE)
 """What ends the name of a limited quantity; the number belongs to something else."""
 _MOST_WORDS = 4
 """Maximum words of a name directly before its number; more words are a sentence."""

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from knowledge_mcp.language.force import PLAIN, RANK, Force, forces_of
-from knowledge_mcp.language.multilingual.force import FORCEFUL
+from knowledge_mcp.language.force import Force, forces_of, plain_in, strongest_of
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.quantities.bounds import DENIED, OTHER, Bound
 from knowledge_mcp.language.quantities.reading import Quantity, quantities
@@ -70,7 +69,7 @@ def denied(text: str, forces: Sequence[Force], printed: Sequence[Quantity]) -> t
     Returns:
         Whether its statement is negated, by its strongest force, and the limits that it sets.
     """
-    strongest = max(forces, key=lambda each: RANK[each.modality], default=None)
+    strongest = strongest_of(forces)
     limits: list[Quantity] = []
     is_denied = strongest is not None and strongest.negated
     for limit in printed:
@@ -107,8 +106,7 @@ def limits_in(sentence: str, language: str | None = None) -> tuple[Quantity, ...
 
 def limits_set(sentence: str, language: str, printed: Sequence[Quantity]) -> tuple[Quantity, ...]:
     """List the limits that a sentence sets, if its `quantities` and its language are known."""
-    convention = replace(PLAIN, language=language) if language in FORCEFUL else PLAIN
-    forces = forces_of(sentence, convention)
+    forces = forces_of(sentence, plain_in(language))
     found = denied(sentence, forces, printed)[1]
     return tuple(_of_choices(sentence, [each for each in found if not _is_free(sentence, each, forces)]))
 

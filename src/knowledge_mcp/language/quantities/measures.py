@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from knowledge_mcp.language.multilingual.recognition import is_function_word
+from knowledge_mcp.language.multilingual.recognition import CONJUNCTIONS, is_function_word
 from knowledge_mcp.language.quantities.reading import Quantity
 
 _BY_ADJECTIVE = {
@@ -75,7 +75,7 @@ def measured_in(sentence: str, quantity: Quantity) -> str:
     return after or (_content_word(noun.group()) if noun else "")
 
 
-_PARTS = re.compile(r"[,;:]\s|\s(?:and|or|but|und|oder|et|ou|y|o)\s", re.IGNORECASE)
+_PARTS = re.compile(rf"[,;:]\s|\s(?:{CONJUNCTIONS}|but)\s", re.IGNORECASE)
 """What separates the words after one number from those before the next."""
 
 

@@ -1,4 +1,4 @@
-"""Ratings: grades of standards that have letters followed by a number or letter: IP65, SIL 2, TLS 1.2, class 3."""
+"""Numbers that are not quantities: ratings, such as IP65, SIL 2, TLS 1.2 and class 3, and parts of names."""
 
 from __future__ import annotations
 
@@ -49,19 +49,20 @@ def is_rating(limit: Quantity) -> bool:
 
 
 _NAME = re.compile(r"(?P<start>\A\W{0,6})?(?P<of>\b(?:in|of|from|by|under|with|for|on|per)\s)?\b[A-Z][a-z]{2,30}\Z")
-"""A word with a capital before a number, at the start of a sentence, behind a preposition, or elsewhere."""
+"""A word with a capital before a number, at the start of a sentence, after a preposition, or elsewhere."""
 _ATTACHED = re.compile(r"\w\(\Z")
 _JOINS = frozenset("and or und oder et ou y o e".split())
 _NUMBER_OF = frozenset("No No. Nr Nr. nr. n° nº №".split())
-_LOOK = " \t\xa0'\"“”‘’(["
+_OPENS = " \t\xa0'\"“”‘’(["
+"""Signs that may be between a number and the word before it."""
 
 
 def is_part_of_name(text: str, number: Quantity, begun: int) -> bool:
     """Return whether a number is part of a name: "Debian 12.5 servers shall …", "roles of Part 3", "AB-7(3)".
 
-    It is if it is attached to one in brackets; if a word with a capital precedes it, in the subject or behind a
-    preposition; and in a sentence without force also if no function word precedes it that leads to a value, such as
-    "to" and "is". "Keep 3 copies" is no name.
+    It is part of one in brackets directly after a word, and after a word with a capital in the subject or after a
+    preposition. In a sentence without force, it is part of one unless a function word precedes it that leads to a
+    value, such as "to" or "is". "Keep 3 copies" has no name.
 
     Args:
         text: of the sentence.
@@ -73,7 +74,7 @@ def is_part_of_name(text: str, number: Quantity, begun: int) -> bool:
     before = text[max(0, number.start - _NEAR) : number.start]
     if not number.unit and _ATTACHED.search(before):
         return True
-    bare = before.rstrip(_LOOK)
+    bare = before.rstrip(_OPENS)
     word = "".join(bare.split()[-1:])
     if not begun and not number.unit:
         leads = bare.endswith(("=", ":", "<", ">")) or (is_function_word(word) and word.lower() not in _JOINS)

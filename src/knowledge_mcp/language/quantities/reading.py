@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from knowledge_mcp.language.multilingual.recognition import is_function_word, language_of
+from knowledge_mcp.language.multilingual.recognition import CONJUNCTIONS, is_function_word, language_of
 from knowledge_mcp.language.printed import PrintedMark, mask_places
 from knowledge_mcp.language.quantities.bounds import (
     BETWEEN_ENDS,
@@ -91,7 +91,7 @@ def _words(text: str, start: int, end: int) -> str:
 
 _TO = re.compile(r"\.?\s{0,3}(?:(?:up )?to|bis(?: zu)?|jusqu['’]à|hasta|à|a|–|…|\.{2,3})\s{0,3}| - ")
 _AND = re.compile(r"\.?\s{0,3}(?:and|(?:up )?to|und|bis|et|à|y|a|-|–)\s{0,3}", re.IGNORECASE)
-_LISTED = re.compile(r"\s(?:and|or|und|oder|et|ou|y|o)\s\Z")
+_LISTED = re.compile(rf"\s(?:{CONJUNCTIONS})\s\Z")
 """Words between two numbers that have one limit: "not exceed 5 mg/l as a mean and 9 mg/l"."""
 _COMMA = re.compile(r",\s{1,2}")
 _TIMES = re.compile(r"\s{0,2}[x×]\s{0,2}|\s(?:by|mal|par|por)\s", re.IGNORECASE)

@@ -1,1 +1,1 @@
-"""Requirements that no word of force marks, and the kinds of requirements."""
+"""What requirements say besides their force: kind, conditions, reservations, opposites, and which items they name."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from knowledge_mcp.language.multilingual.recognition import CONJUNCTIONS
+
 _MEETS = (
     r"(?:cover|address|implement|satisf|fulfil|meet|met\b|trace|verif|test|appl|part\b|deriv|support|consider|allocat"
     r"|abgedeckt|erfüll|umgesetzt|geprüft|behandelt|Teil\b|couvert|satisfai|réalis|vérifi|cubiert|cumpl|verific)\w{0,12}"
@@ -19,7 +21,7 @@ _BEFORE = re.compile(
     rf"|{_NOT}(?:\w{{1,12}}\s+){{0,2}}{_MEETS}"
     r"|\b(?:open|out\s+of\s+scope|offen|uncovered|untested|unverified|tbd|todo)\s{0,3}:)"
     r"(?:\s+[^\W\d_]{1,14}){0,3}\s{0,3}[:(\[]?\s{0,3}"
-    r"(?:[\w.:/-]{0,39}\d\s{0,3}(?:,|\b(?:and|or|und|oder|et|ou|y|o)\b)\s{0,3}){0,4}\Z",
+    rf"(?:[\w.:/-]{{0,39}}\d\s{{0,3}}(?:,|\b(?:{CONJUNCTIONS})\b)\s{{0,3}}){{0,4}}\Z",
     re.IGNORECASE,
 )
 _IS = (

@@ -216,7 +216,7 @@ def read_properties(package: Package) -> dict[str, str]:
     custom = package.member("docProps/custom.xml")
     for element in list(parse(custom))[:_MAX_PROPERTIES] if custom else ():
         name = re.sub(r"[^a-z0-9]+", "_", (attribute(element, "name") or "").lower()).strip("_")
-        _keep(found, name, _text_of(element))
+        _keep(found, name, " ".join(map(str, element.itertext())))
     if "modified" in found:
         found.setdefault("date", found["modified"][:10])
     return found
@@ -232,7 +232,3 @@ def sensible_title(title: str | None) -> str:
 def _keep(found: dict[str, str], name: str, text: str | None) -> None:
     if name and text and text.strip():
         found[name] = " ".join(text.split())[:_MAX_VALUE]
-
-
-def _text_of(element: Element) -> str:
-    return " ".join(str(piece) for piece in element.itertext())

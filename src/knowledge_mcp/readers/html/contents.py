@@ -7,18 +7,11 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 
-from knowledge_mcp.language.clauses import speaks_of_document
-from knowledge_mcp.readers.shared.containers import Element, local_name
+from knowledge_mcp.language.clauses import LINKED, fewest_listed, speaks_of_document
+from knowledge_mcp.readers.shared.containers import Element, local_name, words_of
 
 _HEADING = re.compile(r"h[1-6]")
 _LISTS = frozenset({"nav", "ul", "ol", "dl", "div", "section", "table"})
-_FEWEST = 4
-"""Fewest headings of a page that has a table of contents."""
-_LISTED = 0.6
-"""Share of the headings that must be listed: those of the lowest levels may be missing. Directly below a title that
-says what it is, any share will do."""
-_LINKED = 0.75
-"""Share of its letters that must be in links; numbers, page numbers and a title may be outside."""
 _MOST_LOOKED_AT = 100
 """Most lists of links of a page to examine: each is walked through completely."""
 
@@ -26,13 +19,13 @@ _MOST_LOOKED_AT = 100
 def contents_of(root: Element) -> list[Element]:
     """Return the outermost element that is the table of contents of a page, with its title, or its paragraphs."""
     headings = {element for element in root.iter("*") if _HEADING.fullmatch(local_name(element).lower())}
-    listed = max(_FEWEST, _LISTED * len(headings))
+    listed = fewest_listed(len(headings))
     if len(headings) < listed:
         return []
     named = _Named(root, headings)
     within = Counter(around for link in _links(root) for around in link.iterancestors())
-    titled = {each.getnext() for each in headings if speaks_of_document("".join(map(str, each.itertext())))}
-    least = {each: _FEWEST if each in titled else listed for each in within}
+    titled = {each.getnext() for each in headings if speaks_of_document(words_of(each))}
+    least = {each: fewest_listed(len(headings), titled=each in titled) for each in within}
     lists = (
         each
         for each in root.iter("*")
@@ -41,7 +34,7 @@ def contents_of(root: Element) -> list[Element]:
     for element in islice(lists, _MOST_LOOKED_AT):
         links = list(_links(element))
         named_by_links = {named.by(each) for each in links} - {None}
-        if len(named_by_links) >= least[element] and sum(map(_letters, links)) >= _LINKED * _letters(element):
+        if len(named_by_links) >= least[element] and sum(map(_letters, links)) >= LINKED * _letters(element):
             return [element]
     for run in _runs_of_links(root):
         if len({named.by(each) for line in run for each in _links(line)} - {None}) >= listed:
@@ -50,10 +43,10 @@ def contents_of(root: Element) -> list[Element]:
 
 
 def _runs_of_links(root: Element) -> list[list[Element]]:
-    """Return the runs of paragraphs that are links to places of the page: word processors write contents so."""
+    """Return the runs of paragraphs that are links to places of the page, as word processors write contents."""
     runs: list[list[Element]] = []
     for line in root.iter("p", "{*}p"):
-        if not (_letters(line) and sum(map(_letters, _links(line))) >= _LINKED * _letters(line)):
+        if not (_letters(line) and sum(map(_letters, _links(line))) >= LINKED * _letters(line)):
             continue
         if runs and line.getprevious() is runs[-1][-1]:
             runs[-1].append(line)

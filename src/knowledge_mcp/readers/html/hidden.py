@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from knowledge_mcp.model.document import HiddenReason
-from knowledge_mcp.readers.shared.containers import Element, local_name
+from knowledge_mcp.readers.shared.containers import Element, local_name, words_of
 from knowledge_mcp.readers.shared.hidden import nonblank_length
 
 _STYLE_PROPERTIES = frozenset(
@@ -382,7 +382,7 @@ def open_panels(root: Element, is_hidden: Callable[[Element], bool]) -> set[Elem
         panel = named.get(target) if target else None
         if panel is None or panel in found:
             continue
-        words = _words(control)  # of controls only: for every element it would take quadratic time
+        words = words_of(control, " ")  # of controls only: for every element it would take quadratic time
         if not 0 < len(words) <= _LONGEST_LABEL:
             continue
         if _is_around(panel) or any(map(is_hidden, (control, *control.iterancestors()))):
@@ -409,16 +409,12 @@ def _unnamed_panels(bar: Element, known: set[Element]) -> list[Element]:
     if len(tabs) != len(panels) or not known.isdisjoint(panels) or any(map(_is_around, panels)):
         return []
     for tab, panel in zip(tabs, panels, strict=True):
-        _label(panel, _words(tab)[:_LONGEST_LABEL])
+        _label(panel, words_of(tab, " ")[:_LONGEST_LABEL])
     return panels
 
 
 def _role(element: Element) -> str:
     return (element.get("role") or "").lower()
-
-
-def _words(element: Element) -> str:
-    return " ".join(" ".join(map(str, element.itertext())).split())
 
 
 def _target(control: Element) -> str:
@@ -454,7 +450,7 @@ def _is_around(panel: Element) -> bool:
 
 
 def _label(panel: Element, words: str) -> None:
-    first = _words(panel)[: len(words)]
+    first = words_of(panel, " ")[: len(words)]
     if first.casefold() == words.casefold():
         return
     label = panel.makeelement("p", {})

@@ -14,7 +14,7 @@ from knowledge_mcp.readers.html.lines import source_line
 from knowledge_mcp.readers.html.parsing import parse_html
 from knowledge_mcp.readers.html.remarks import take_comments
 from knowledge_mcp.readers.html.walk import html_pieces, walk_html
-from knowledge_mcp.readers.shared.containers import Element, local_name
+from knowledge_mcp.readers.shared.containers import Element, local_name, words_of
 from knowledge_mcp.readers.shared.hidden import COMMENTS, comments_left_out, noted
 from knowledge_mcp.readers.shared.pieces import Piece, facts, heading, hidden_piece, messages
 from knowledge_mcp.readers.shared.text import text_of
@@ -54,7 +54,7 @@ def main_content(root: Element, base: str, title: str) -> tuple[list[Piece], str
     """
     whole = _words(list(walk_html(root, base=base))).total()
     part = _marked(root)
-    headings = [_text_of(each) for tree in (part, root) if tree is not None for each in tree.iter("h1", "{*}h1")]
+    headings = [words_of(each, " ") for tree in (part, root) if tree is not None for each in tree.iter("h1", "{*}h1")]
     first = next(iter(headings), "") or title
     if part is not None:
         counts = _word_counts(part)
@@ -137,9 +137,9 @@ def _headed(pieces: list[Piece], first: str) -> list[Piece]:
 def _part(root: Element, expected: Counter[str]) -> Element:
     """Return the smallest part that contains the words, without the menus in it."""
     part = next(root.iter("body", "{*}body"), root)
-    found = Counter(_text_of(part).split()) & expected
+    found = Counter(words_of(part, " ").split()) & expected
     while True:
-        inside = ((child, Counter(_text_of(child).split()) & expected) for child in part)
+        inside = ((child, Counter(words_of(child, " ").split()) & expected) for child in part)
         child, inner = next((each for each in inside if (found - each[1]).total() < _LEFT_BEHIND), (part, found))
         if child is part or local_name(child).lower() in {"p", "table", "ul", "ol", "pre", "dl"}:
             break
@@ -155,7 +155,7 @@ def _is_menu(element: Element, words: int, linked: int, expected: Counter[str]) 
     """Return whether an element is a list of links that are mostly not in the main content."""
     if linked < _MENU_WORDS or linked < _MENU_LINKS * words:
         return False
-    own_words = Counter(_text_of(element).split())
+    own_words = Counter(words_of(element, " ").split())
     return (own_words - expected).total() >= _MENU_FOREIGN * own_words.total()
 
 
@@ -173,7 +173,7 @@ def _word_counts(part: Element) -> dict[Element, tuple[int, int]]:
 
 
 def _word_count(element: Element) -> int:
-    return len(_text_of(element).split())
+    return len(words_of(element, " ").split())
 
 
 def _words(pieces: list[Piece]) -> Counter[str]:
@@ -181,10 +181,6 @@ def _words(pieces: list[Piece]) -> Counter[str]:
     for each in pieces:
         counted.update(word for word in (each.get("text") or each.get("heading", "")).split() if word.strip("|-•"))
     return counted
-
-
-def _text_of(element: Element) -> str:
-    return " ".join(" ".join(str(words) for words in element.itertext()).split())
 
 
 _EXPECTED = "a web page"
@@ -225,7 +221,7 @@ def _pieces(root: Element, warning: str, uri: str, *, main_text: bool) -> Iterat
     if comments := take_comments(root):
         warnings.append(comments_left_out(len(comments)))
         metadata |= noted(COMMENTS, comments)
-    headings = [_text_of(element) for element in root.iter("h1", "h2", "{*}h1", "{*}h2")]
+    headings = [words_of(element, " ") for element in root.iter("h1", "h2", "{*}h1", "{*}h2")]
     _take_out(contents_of(root))
     if uri.startswith("https://"):
         _take_out(root.iter(*_UNSAID))

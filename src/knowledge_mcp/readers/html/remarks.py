@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from knowledge_mcp.readers.shared.containers import Element, local_name
+from knowledge_mcp.readers.shared.containers import Element, local_name, words_of
 from knowledge_mcp.readers.shared.hidden import remark
 
 _MARK, _NOTE = re.compile(r"cmnt_ref\d{1,6}"), re.compile(r"cmnt\d{1,6}")
@@ -21,8 +21,7 @@ def take_comments(root: Element) -> list[str]:
     found: list[str] = []
     for note in notes if others else ():
         block = _block_of(note, others)
-        words = " ".join("".join(map(str, block.itertext())).split())
-        found.append(remark("", None, "comment", text=_LABEL.sub("", words, count=1).strip()))
+        found.append(remark("", None, "comment", text=_LABEL.sub("", words_of(block), count=1).strip()))
         block.clear(keep_tail=True)
     for mark in marks if others else ():
         above = mark.getparent()

@@ -6,7 +6,7 @@ import re
 
 from knowledge_mcp.language.openings import mark_alone
 from knowledge_mcp.model.document import BlockKind
-from knowledge_mcp.readers.shared.containers import Element
+from knowledge_mcp.readers.shared.containers import Element, words_of
 from knowledge_mcp.readers.shared.tables import parallel_columns
 
 MARKER = "{https://clausewise.invalid}marker"
@@ -46,7 +46,7 @@ def lists_of_tables(root: Element) -> None:
         table.tag = "ul"
         for row, (mark, beside) in zip(rows, found, strict=True):
             row.tag = "li"
-            row.set(MARKER, " ".join("".join(map(str, mark.itertext())).split()))
+            row.set(MARKER, words_of(mark))
             row.remove(mark)
             beside.tag = "div"
 
@@ -71,7 +71,7 @@ def languages_of_tables(root: Element) -> None:
         whole = [row for row in rows if len(row) == width]
         if 2 * len(whole) < len(rows):
             continue
-        texts = [[_words(cell) for cell in row] for row in whole]
+        texts = [[words_of(cell, " ") for cell in row] for row in whole]
         languages = parallel_columns(texts)
         if not languages:
             continue
@@ -83,7 +83,7 @@ def languages_of_tables(root: Element) -> None:
             for row in rows:
                 if len(row) == width:
                     *numbers, own = (row[column] for column in columns)
-                    _number(own, _words(numbers[0]) if numbers else "")
+                    _number(own, words_of(numbers[0], " ") if numbers else "")
                     part.append(own)
                 elif columns is languages[0]:
                     part.extend(row)
@@ -102,10 +102,6 @@ def _number(cell: Element, number: str) -> None:
         first.text = f"{number} {first.text or ''}"
 
 
-def _words(cell: Element) -> str:
-    return " ".join(" ".join(map(str, cell.itertext())).split())
-
-
 def _table_of(row: Element) -> Element | None:
     return next(row.iterancestors("table", "{*}table"), None)
 
@@ -116,7 +112,7 @@ def _marked(row: Element) -> tuple[Element, Element] | None:
     filled = [cell for cell in cells if any(str(words).strip() for words in cell.itertext())]
     if len(filled) != 2 or len(row) > len(cells):
         return None
-    words = " ".join("".join(map(str, filled[0].itertext())).split())
+    words = words_of(filled[0])
     opening = mark_alone(words) if len(words) <= _LONGEST_MARK else None
     is_item = (opening is not None and opening.kind is BlockKind.LIST_ITEM) or _BRACKETED.fullmatch(words)
     return (filled[0], filled[1]) if is_item else None

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.language.clauses import speaks_of_document
+from knowledge_mcp.language.clauses import FEWEST_LISTED, LINKED, fewest_listed, speaks_of_document
 from knowledge_mcp.readers.shared.layout import letters_of
 
 if TYPE_CHECKING:
@@ -16,15 +16,10 @@ if TYPE_CHECKING:
 _LISTS = frozenset({"bullet_list_open", "ordered_list_open"})
 _BLOCKS = _LISTS | {"table_open"}
 _BREAKS = frozenset({"softbreak", "hardbreak"})
-_FEWEST = 4
-"""Fewest headings that a list of contents names."""
-_LISTED = 0.6
-"""Share of the headings that it names, as in web pages; below a title that says what it is, any share will do."""
-_LINKED = 0.75
-"""Share of its letters that are in links to places of the document."""
 _PRINTED = 0.75
 """Share of its rows that are titles: the others are cut or joined."""
 _ID = re.compile(r"\{[^{}]{0,200}\}\Z")
+"""The id after a heading: "1 Scope {#scope}"."""
 _FIGURES = "0123456789"
 _MOST_MISSED = 5
 """Most paragraphs in a row without a page among printed contents: the foot of a page, a cut entry."""
@@ -38,7 +33,8 @@ def without_contents(tokens: Sequence[Token]) -> list[Token]:
     These are lists whose items are links to most of its headings; and tables, lists and paragraphs that print its
     headings with the numbers of their pages, as programs that convert print write them.
     """
-    titles = [_without_id(tokens[at + 1]) for at, token in enumerate(tokens) if token.type == "heading_open"]
+    headings = [tokens[at + 1] for at, token in enumerate(tokens) if token.type == "heading_open"]
+    titles = [_ID.sub("", plain_words(heading).rstrip()) for heading in headings]
     known = {letters_of(title) for title in titles}
     printed = {_name(title) for title in titles} - {""}
     kept: list[Token] = []
@@ -51,7 +47,7 @@ def without_contents(tokens: Sequence[Token]) -> list[Token]:
             above = plain_words(tokens[at + 1])
         elif token.level == 0 and _is_block(tokens, at, named=named):
             end = _end(tokens, at)
-            least = _FEWEST if named else max(_FEWEST, _LISTED * len(titles))
+            least = fewest_listed(len(titles), titled=named)
             is_linked = token.type in _LISTS and _repeats(tokens[at:end], known, least)
             if is_linked or _prints(tokens[at:end], printed, titled=named):
                 at = end
@@ -84,11 +80,6 @@ def _is_title(tokens: Sequence[Token], at: int) -> bool:
     return speaks_of_document(words) and not _page_behind_leaders(words)
 
 
-def _without_id(heading: Token) -> str:
-    """Return the words of a heading without the id behind them: "1 Scope {#scope}"."""
-    return _ID.sub("", plain_words(heading).rstrip())
-
-
 def _end(tokens: Sequence[Token], at: int) -> int:
     """Return the end of a block, or of a run of paragraphs: with leaders but for a few, or without."""
     kind = tokens[at].type
@@ -107,7 +98,7 @@ def _end(tokens: Sequence[Token], at: int) -> int:
 
 
 def _prints(tokens: Sequence[Token], titles: set[str], *, titled: bool = False) -> bool:
-    """Return whether rows and lines are titles of the document, most of them with a page's number behind.
+    """Return whether rows and lines are titles of the document, most of them with the number of a page after them.
 
     So are lines with leaders before numbers that seldom fall, whatever they name. Below a title that says what they
     are, numbers alone may be left of the rest.
@@ -115,13 +106,13 @@ def _prints(tokens: Sequence[Token], titles: set[str], *, titled: bool = False) 
     rows = [row for row in _rows(tokens) if row.strip()]
     pages = [page for row in rows if (page := _page_behind_leaders(row))]
     falls = sum(one > other for one, other in pairwise(pages))
-    if len(pages) >= max(_FEWEST, _PRINTED * len(rows)) and falls * _FEWEST <= len(pages):
+    if len(pages) >= max(FEWEST_LISTED, _PRINTED * len(rows)) and falls * FEWEST_LISTED <= len(pages):
         return True
     named = [row for row in rows if _name(row) in titles]
     paged = [row for row in named if row.rstrip()[-1] in _FIGURES]
     bare = [row for row in rows if not _name(row)] if titled else []
-    is_sure = len(named) >= _FEWEST and (titled or 2 * len(paged) > len(named))
-    return (is_sure or len(bare) == len(rows) >= _FEWEST) and len(named) + len(bare) >= _PRINTED * len(rows)
+    is_sure = len(named) >= FEWEST_LISTED and (titled or 2 * len(paged) > len(named))
+    return (is_sure or len(bare) == len(rows) >= FEWEST_LISTED) and len(named) + len(bare) >= _PRINTED * len(rows)
 
 
 def _rows(tokens: Sequence[Token]) -> Iterator[str]:
@@ -149,7 +140,7 @@ def _repeats(tokens: Sequence[Token], known: set[str], least: float) -> bool:
     linked = [words for token in tokens if token.type == "inline" for words in _linked(token)]
     named = {letters_of(words) for words in linked} & known
     whole = sum(len(letters_of(plain_words(token))) for token in tokens if token.type == "inline")
-    return len(named) >= least and sum(len(letters_of(words)) for words in linked) >= _LINKED * whole
+    return len(named) >= least and sum(len(letters_of(words)) for words in linked) >= LINKED * whole
 
 
 def _linked(inline: Token) -> Iterator[str]:

@@ -5,7 +5,7 @@ two rows of a table it marks a page break, and the paragraph or table continues;
 In code it is code.
 
 The marks of programs that convert print are taken too: `{2}` and 48 hyphens before the third page (Marker), `--- end of
-page=2 ---` behind it (PyMuPDF4LLM), `<!-- PageBreak -->` between pages, of which the first may have any number, beside
+page=2 ---` after it (PyMuPDF4LLM), `<!-- PageBreak -->` between pages, of which the first may have any number, beside
 `<!-- PageNumber="iv" -->` and the like, and `<!-- InputPageNumber: 3 -->` (Azure).
 """
 
@@ -32,6 +32,7 @@ _BEGIN = re.compile(r"\{(\d{1,6})\}-{48}")
 _END = re.compile(r"--- end of page(\.page_number)?=(\d{1,6}) ---")
 _BETWEEN = "<!-- PageBreak -->"
 _AROUND = re.compile(r"<!-- Page(?:Number|Header|Footer)=\"[^\"\n]*+\" -->")
+_MARK = "<!-- page {} -->"
 _RAW_HTML = re.compile(r"[ \t]*<(?:pre|script|style|textarea)\b", re.IGNORECASE)
 _DELIMITERS = re.compile(r"(?=[ \t:|]*-)[ \t:|-]*+")
 
@@ -103,9 +104,6 @@ def without_markers(text: str, parse: Callable[[str], Sequence[Token]]) -> tuple
     followed = _follow(found, marks)
     _rewrite(lines, found, followed, _continued(tokens, lines, found), html, marks)
     return "\n".join(lines), marks
-
-
-_MARK = "<!-- page {} -->"
 
 
 def _converted(lines: list[str], text: str) -> tuple[int, dict[int, int]]:

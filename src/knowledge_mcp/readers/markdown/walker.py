@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from knowledge_mcp.language.clauses import SectionLevels
+from knowledge_mcp.language.clauses import SectionLevels, following_numbers
 from knowledge_mcp.language.openings import (
     NumberedTitle,
     caption_label,
@@ -92,13 +92,10 @@ def _declared(words: str, content: str) -> _Declared:
 
 def _following_numbers(tokens: Sequence[Token]) -> dict[int, str | None]:
     """Return the number of the next numbered heading for each heading, by the `id` of its inline token."""
-    following: dict[int, str | None] = {}
-    number: str | None = None
-    for token, inline in reversed([*itertools.pairwise(tokens)]):
-        if token.type == "heading_open" and token.level == 0:
-            following[id(inline)] = number
-            number = _declared(plain_words(inline).strip(), inline.content).parts.number or number
-    return following
+    pairs = itertools.pairwise(tokens)
+    headings = [inline for token, inline in pairs if token.type == "heading_open" and token.level == 0]
+    numbers = [_declared(plain_words(each).strip(), each.content).parts.number for each in headings]
+    return dict(zip(map(id, headings), following_numbers(numbers), strict=True))
 
 
 def _is_quoted(label: str) -> bool:

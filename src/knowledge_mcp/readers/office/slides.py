@@ -21,9 +21,7 @@ from knowledge_mcp.readers.shared.tables import TableCells
 
 ITEM = "\ufdd0"
 """Written before the words of a list item: once for each level, then a number if there is one, then once more."""
-
-
-_NOT_BESIDE = {"BODY", "SLIDE_IMAGE", "HEADER", "FOOTER", "DATE", "SLIDE_NUMBER"}
+_NOT_BESIDE = frozenset({"BODY", "SLIDE_IMAGE", "HEADER", "FOOTER", "DATE", "SLIDE_NUMBER"})
 """Placeholders of a notes page: its text, and what is printed around it."""
 
 
@@ -35,8 +33,8 @@ class SlideConverter(PptxConverter):
         marked = False
         for slide in presentation.slides:
             title = slide.shapes.title
-            for shape in _texts(slide.shapes):
-                if title is None or shape.shape_id != title.shape_id:
+            for shape in _leaves(slide.shapes):
+                if shape.has_text_frame and (title is None or shape.shape_id != title.shape_id):
                     marked = _mark_items(shape.text_frame.paragraphs) or marked
             if slide.has_notes_slide:
                 marked = self._complete_notes(slide.notes_slide) or marked
@@ -89,16 +87,12 @@ class SlideConverter(PptxConverter):
 
 
 def _leaves(shapes: Iterable[Any]) -> Iterator[Any]:
-    """Yield the shapes that are no groups, including those in groups."""
+    """Yield the shapes that are not groups, including those in groups."""
     for shape in shapes:
         if hasattr(shape, "shapes"):
             yield from _leaves(shape.shapes)
         else:
             yield shape
-
-
-def _texts(shapes: Iterable[Any]) -> Iterator[Any]:
-    return (shape for shape in _leaves(shapes) if shape.has_text_frame)
 
 
 def _mark_items(paragraphs: Iterable[Any]) -> bool:

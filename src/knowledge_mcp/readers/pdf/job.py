@@ -80,13 +80,13 @@ def read(
 
     Args:
         path: absolute path of the file.
-            use_outline: False ignores bookmarks and tags, to measure what typography alone finds.
-            scans: `find` names the pages that need text recognition, `all` names every page, empty names none.
-            recognised: path of the file with the recognised words.
-            unread: pages that needed recognition and were not recognised.
+        use_outline: False ignores bookmarks and tags, to measure what typography alone finds.
+        scans: `find` names the pages that need text recognition, `all` names every page, empty names none.
+        recognised: path of the file with the recognised words.
+        unread: pages that needed recognition and were not recognised.
 
     Raises:
-            Refusal: the file cannot be opened or parsed, or has no text at all.
+        Refusal: the file cannot be opened or parsed, or has no text at all.
     """
     facts = engine.inspect(path)
     pages: list[PageLayout] = []

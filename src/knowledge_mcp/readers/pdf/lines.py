@@ -319,7 +319,7 @@ def code_text(lines: Sequence[Line]) -> str:
     """Print code line by line, indented as on the page; pieces of one row are joined."""
     rows: list[Line] = []
     for line in lines:
-        if rows and rows[-1].page == line.page and abs(rows[-1].y0 - line.y0) < 0.4 * line.size:
+        if rows and rows[-1].page == line.page and line.is_beside(rows[-1]):
             rows[-1] = replace(rows[-1], text=f"{rows[-1].text} {line.text}", x1=line.x1)
         else:
             rows.append(line)

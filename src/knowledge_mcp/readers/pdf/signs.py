@@ -1,4 +1,4 @@
-"""Signs that are no letters: drawn bullets, which are written, icons, which are left out, signs of symbol fonts.
+"""Signs that are not letters: drawn bullets, which become text; icons, which are left out; signs of symbol fonts.
 
 Browsers print bullets as small discs and circles. One counts if the same is drawn at the same distance before other
 lines: points of a plot lie anywhere. Icons next to notes and warnings are signs of icon fonts, whose codes mean other
@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.language.openings import opening_of
-from knowledge_mcp.readers.pdf.lines import is_rotated, size_of
+from knowledge_mcp.readers.pdf.lines import is_rotated, middle_of, size_of
 from knowledge_mcp.support.charsets import has_private_characters, letters_for_symbols, signs_of_quantities
 
 if TYPE_CHECKING:
@@ -80,10 +80,10 @@ def _dots(page: ParsedPage) -> Iterator[tuple[_Form, VectorShape, TextItem]]:
     """Yield the small round shapes of a page that stand before the first word of a line, with that word."""
     graphics = page.vector_graphics
     shapes = [each for each in graphics.shapes if each.has_curve] if graphics is not None else []
-    items = sorted((each for each in page.text_items if each.text.strip() and not is_rotated(each)), key=_middle)
+    items = sorted((each for each in page.text_items if each.text.strip() and not is_rotated(each)), key=middle_of)
     if not items or not 0 < len(shapes) <= _MOST:
         return
-    middles = [_middle(item) for item in items]
+    middles = [middle_of(item) for item in items]
     largest = max(map(size_of, items))
     taken: set[int] = set()
     for shape in shapes:
@@ -92,7 +92,7 @@ def _dots(page: ParsedPage) -> Iterator[tuple[_Form, VectorShape, TextItem]]:
             continue
         middle = top + height / 2
         first, end = (bisect_left(middles, middle + side * largest) for side in (-_OFF, _OFF))
-        row = [item for item in items[first:end] if abs(_middle(item) - middle) <= _OFF * size_of(item)]
+        row = [item for item in items[first:end] if abs(middle_of(item) - middle) <= _OFF * size_of(item)]
         item = min((each for each in row if each.x >= left + width), key=lambda each: each.x, default=None)
         if item is None or id(item) in taken or not _fits(shape, item, row):
             continue
@@ -115,10 +115,6 @@ def _fits(shape: VectorShape, item: TextItem, row: Sequence[TextItem]) -> bool:
         and any(map(str.isalnum, item.text))
         and opening_of(item.text) is None
     )
-
-
-def _middle(item: TextItem) -> float:
-    return item.y + item.height / 2
 
 
 def with_signs(item: TextItem) -> str:

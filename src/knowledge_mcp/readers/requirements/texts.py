@@ -189,7 +189,7 @@ _WORDS = re.compile("([aA])(?:[_.-][aA])+(?![a-zA-Z0-9])")
 _OF_KINDS = re.compile(r"[A-Za-z0-9]\w{0,60}?__[\w.-]{1,200}")
 """An id whose first part is the kind of the need: "feat_req__safety__start"."""
 _BETWEEN = re.compile(r"[,;](?![^\[\]]{0,200}\])")
-"""What separates targets, but not the parts of a condition behind one: "REQ_1[version in ['1', '2']]"."""
+"""What separates targets, but not the parts of a condition after one: "REQ_1[version in ['1', '2']]"."""
 _NO_LINKS = frozenset({"id", "status", "tags", "title"})
 _REPORTS = frozenset({"test-report", "test-file"})
 """They have an id but stand for files of results that are read when the pages are built."""

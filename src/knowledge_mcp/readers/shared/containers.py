@@ -286,6 +286,11 @@ def local_name(element: Element) -> str:
     return without_namespace(tag) if isinstance(tag, str) else ""
 
 
+def words_of(element: Element, between: str = "") -> str:
+    """Return the words in an element with one blank between two; `between` separates those of its parts."""
+    return " ".join(between.join(map(str, element.itertext())).split())
+
+
 @functools.lru_cache(maxsize=4096)
 def without_namespace(tag: str) -> str:
     """Return the local part of an element's or attribute's full name."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from knowledge_mcp.readers.shared.containers import Element, local_name
+from knowledge_mcp.readers.shared.containers import Element, local_name, words_of
 
 _MAX_DEPTH = 60
 _PROPERTIES = frozenset(
@@ -26,9 +26,9 @@ def equation_text(element: Element, depth: int = 0) -> str:
     if name == "t":
         return element.text or ""
     if name == "mtext":
-        return f" {' '.join(''.join(map(str, element.itertext())).split())} "
+        return f" {words_of(element)} "
     if name in _LETTERS or (not len(element) and name not in _FORMS):
-        return " ".join("".join(map(str, element.itertext())).split())
+        return words_of(element)
     written = _FORMS.get(name)
     if written is not None:
         return written(element, depth + 1)
@@ -172,7 +172,7 @@ def _m_scripts(element: Element, depth: int) -> str:
     base, first, second, *_ = _parts(element, depth)
     if name in {"msub", "munder"}:
         return _scripted(base, first, "")
-    if name == "msup" or (name == "mover" and not _is_accent(first)):
+    if name == "msup" or (name == "mover" and first not in _ACCENTS):
         return _scripted(base, "", first)
     if name == "mover":
         return base + _ACCENTS.get(first, "") if len(base) == 1 else base
@@ -181,10 +181,6 @@ def _m_scripts(element: Element, depth: int) -> str:
 
 _ACCENTS = {"¯": "\u0305", "‾": "\u0305", "^": "\u0302", "ˆ": "\u0302", "~": "\u0303", "˜": "\u0303", "˙": "\u0307",
             "¨": "\u0308", "→": "\u20d7", "⃗": "\u20d7", "_": "\u0305", "―": "\u0305", "ˇ": "\u030c"}  # fmt: skip
-
-
-def _is_accent(sign: str) -> bool:
-    return sign in _ACCENTS
 
 
 def _m_fenced(element: Element, depth: int) -> str:

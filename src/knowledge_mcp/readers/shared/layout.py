@@ -32,6 +32,9 @@ _BOLD_FONT = re.compile(rf"bold|black|heavy|demi|cmbx|sfbx|{_LIBERTINE}[bz]i?(?!
 _VARIANT = re.compile(r"[-,]|(?<=[a-z])(?:PS|MT|Bold|Italic|Oblique|Roman|Regular|Medium|Light|Black|Semi|Demi)+")
 _ITALIC_FONT = re.compile(rf"ital|obli|slant|cmti|sfti|{_LIBERTINE}[bz]?i(?![a-z])", re.IGNORECASE)
 
+_SAME_ROW = 0.4
+"""Maximum distance between the tops of lines in one row, as a share of the font size; raised signs differ by less."""
+
 
 @functools.lru_cache(maxsize=1024)
 def is_code_name(font: str) -> bool:
@@ -142,6 +145,14 @@ class Line:
     def style(self) -> tuple[float, bool, str]:
         """Its size, weight and font."""
         return (self.size, self.bold, self.font)
+
+    def is_beside(self, other: Line) -> bool:
+        """Return whether it has the height of another line of its page."""
+        return abs(self.y0 - other.y0) < _SAME_ROW * self.size
+
+    def is_below(self, other: Line) -> bool:
+        """Return whether it is in a lower row than another line of its page."""
+        return self.y0 > other.y0 + _SAME_ROW * self.size
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from collections import Counter
 from lxml import etree
 
 from knowledge_mcp.readers.office.odf.package import OFFICE, TEXT
-from knowledge_mcp.readers.shared.containers import Element, local_name, without_namespace
+from knowledge_mcp.readers.shared.containers import Element, local_name, without_namespace, words_of
 from knowledge_mcp.readers.shared.hidden import (
     CHANGES,
     COMMENTS,
@@ -84,4 +84,4 @@ def _kind(comment: Element) -> str:
 def _paragraph_text(element: Element) -> str:
     """Return the words of the paragraphs in an element."""
     paragraphs = (each for each in element.iter(f"{TEXT}p", f"{TEXT}h"))
-    return " ".join(" ".join("".join(map(str, each.itertext())).split()) for each in paragraphs).strip()
+    return " ".join(words_of(each) for each in paragraphs).strip()

@@ -198,7 +198,7 @@ def _edge(lines: Sequence[Line]) -> float | None:
 
 
 def _beside(line: Line, other: Line) -> bool:
-    return line.page == other.page and abs(line.y0 - other.y0) < 0.4 * line.size and other.x1 < line.x0
+    return line.page == other.page and line.is_beside(other) and other.x1 < line.x0
 
 
 def _runs(lines: Sequence[Line], edge: float) -> list[list[_Piece]]:

@@ -267,7 +267,7 @@ def _rows_of(lines: Sequence[Line]) -> list[_Row]:
     """Group lines at one height into rows, from top to bottom."""
     rows: list[_Row] = []
     for line in sorted(lines, key=lambda line: line.y0 + line.y1):
-        if rows and not line.rotated and abs(rows[-1].lines[-1].y0 - line.y0) < 0.4 * line.size:
+        if rows and not line.rotated and line.is_beside(rows[-1].lines[-1]):
             rows[-1].lines.append(line)
         else:
             rows.append(_Row([line]))

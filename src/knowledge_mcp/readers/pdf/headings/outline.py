@@ -135,7 +135,7 @@ def _match_entries(entries: Sequence[Bookmark], pages: Sequence[PageLayout], *, 
 
 
 def _further(entries: Sequence[Bookmark], place: int, last: int, end: int) -> range:
-    """Return the pages on which the words of a bookmark may be that points where the one before it does.
+    """Return more pages on which the words of a bookmark may be if it points to the place of the one before it.
 
     TeX points to the last numbered heading if one without a number has no anchor.
 

@@ -278,7 +278,7 @@ def margin_titles(found: Sequence[HeadingCandidate], body: Body) -> list[Heading
         places: defaultdict[tuple[int, int], list[HeadingCandidate]] = defaultdict(list)
         for each, other in itertools.pairwise(members):
             line, text = each.line, other.lines[0]
-            beside = abs(line.y0 - text.y0) < 0.4 * line.size and text.x0 > line.x1 + line.size
+            beside = line.is_beside(text) and text.x0 > line.x1 + line.size
             if beside and len(each.lines) == 1 and _is_in_margin(line, text, body):
                 places[round(line.x0 / _SAME_PLACE), round(text.x0 / _SAME_PLACE)].append(each)
         titles += [each for some in places.values() if len(some) > 1 for each in some]

@@ -222,7 +222,7 @@ class _Stream:
         kind = current.opening.kind
         if current.last.rotated or line.rotated or MARK_OF_NOTE.match(line.text):
             return False
-        beside = abs(line.y0 - current.last.y0) < 0.4 * line.size and line.x0 > current.last.x0
+        beside = line.is_beside(current.last) and line.x0 > current.last.x0
         known = False if beside and _mark(current.text) is not None else self._begins.get(id(line))
         if known is not None and (known or kind is BlockKind.PARAGRAPH):
             return not known
@@ -255,7 +255,7 @@ class _Stream:
         if line.page != current.last.page:
             current.pages.append(line.page)
             current.breaks.append(len(joined) - len(line.text))
-        if line.y0 > current.last.y0 + 0.4 * line.size:
+        if line.is_below(current.last):
             current.left = line.x0
         current.text = joined
         current.last = line
@@ -344,12 +344,7 @@ def _ends_formula(current: _Open, line: Line) -> bool:
 def _ends_entry(current: _Open, line: Line) -> bool:
     """Return whether a block is an entry with a hanging indent, as below formulas, and the line is left of its rows."""
     hangs = current.opening is _PLAIN and current.left - current.hang > 0.8 * line.size
-    return (
-        hangs
-        and line.x0 < current.hang + 2
-        and line.y0 > current.last.y0 + 0.4 * line.size
-        and ends_sentence(current.text)
-    )
+    return hangs and line.x0 < current.hang + 2 and line.is_below(current.last) and ends_sentence(current.text)
 
 
 def _begins_footnote(line: Line) -> bool:

@@ -123,7 +123,7 @@ class Geometry:
         if line.page != previous.page or line.y0 < previous.y0 - previous.size:
             goes_on = _sentence_continues(text, line) or self._runs_on(previous, line, text)
             return goes_on and abs(line.size - previous.size) < 0.6
-        if abs(line.y0 - previous.y0) < 0.4 * line.size:
+        if line.is_beside(previous):
             return line.x0 > previous.x0
         step = line.y0 - previous.y0 - self._struck_between(previous, line)
         pitch, most = self._pitch_of(previous), 1.2
