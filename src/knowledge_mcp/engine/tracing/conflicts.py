@@ -18,9 +18,8 @@ from knowledge_mcp.engine.tracing.containing import ContainedBags
 from knowledge_mcp.engine.tracing.differing_limits import differing_limit, is_stricter, permits_too_little, unit_of_day
 from knowledge_mcp.engine.tracing.kinds import ConflictKind
 from knowledge_mcp.engine.tracing.links import TraceItem
-from knowledge_mcp.engine.tracing.opposing import is_ban
 from knowledge_mcp.language.demands import OWN_LABEL, without_limits
-from knowledge_mcp.language.force import Convention, Force, detect_convention, forces_of, strongest_of
+from knowledge_mcp.language.force import Convention, Force, detect_convention, forces_of, is_ban, strongest_of
 from knowledge_mcp.language.multilingual.denial import DENIES_BEFORE, DENIES_BEHIND
 from knowledge_mcp.language.printed import note_mark_places, places_in
 from knowledge_mcp.language.quantities.bounds import BETWEEN_ENDS, Bound
