@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from knowledge_mcp.engine.core.base import Passages
 from knowledge_mcp.engine.search.by_name import names_asked, pinned
 from knowledge_mcp.language import names
-from knowledge_mcp.language.names import Exactness, exactness, names_in_question, term_in_question
+from knowledge_mcp.language.glossary.questions import term_in_question
+from knowledge_mcp.language.names import Exactness, exactness, names_in_question
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.query import Equals, RequirementQuery, SearchMode, SearchQuery
 from knowledge_mcp.surfaces.standards.passages import doubt_about_topic

@@ -11,6 +11,7 @@ from knowledge_mcp.engine.core.base import Base, Passages
 from knowledge_mcp.engine.core.designations import mentions_at
 from knowledge_mcp.engine.search.blending import Ranked
 from knowledge_mcp.engine.search.folding import TOGETHER
+from knowledge_mcp.language.glossary.questions import term_in_question, term_keys
 from knowledge_mcp.language.multilingual.recognition import is_function_word
 from knowledge_mcp.language.names import (
     Exactness,
@@ -20,8 +21,6 @@ from knowledge_mcp.language.names import (
     exactness,
     names_in_question,
     names_it,
-    term_in_question,
-    term_keys,
 )
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.query import And, Equals, Filter, In

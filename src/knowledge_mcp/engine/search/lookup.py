@@ -11,7 +11,7 @@ from knowledge_mcp.engine.core.base import PASSING, Base, Records
 from knowledge_mcp.engine.core.choosing import Choice, choose_editions, notes_on
 from knowledge_mcp.engine.core.citing import cite
 from knowledge_mcp.engine.core.editions import Editions
-from knowledge_mcp.language.names import term_keys
+from knowledge_mcp.language.glossary.questions import term_keys
 from knowledge_mcp.model.chunk import Chunk, ChunkType, Definition, Vector
 from knowledge_mcp.model.errors import InvalidInputError
 from knowledge_mcp.model.query import DefinitionHit, Equals, LookupAnswer

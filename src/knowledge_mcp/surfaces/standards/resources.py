@@ -21,7 +21,7 @@ _MAX_LIST_CHARACTERS = 200_000
 
 def _list_documents(knowledge: Knowledge, start: str) -> ResourceContent:
     records = knowledge.documents()
-    first = int(start or 0)
+    first = int(start) if start.isdecimal() else 0
     documents = [{**_facts(record), "uri": document_uri(record.id)} for record in records[first:]]
     listed = shorten({"documents": documents, "total_documents": len(records)}, "documents", _MAX_LIST_CHARACTERS)
     if (following := first + len(listed["documents"])) < len(records):
