@@ -192,3 +192,10 @@ def test_a_control_heads_its_page_and_begins_its_row(tmp_path: Path, question: s
     assert {first.chunk.section_title, second.chunk.section_title} == {"Control 7.3", "Controls"}
     assert answer.notes == ()
     assert world.knowledge.search(SearchQuery("control 9.9")).notes[-1].startswith("control 9.9 was not found")
+
+
+def test_a_designation_without_its_first_word_is_the_name_of_a_stored_document(tmp_path: Path) -> None:
+    world = World(tmp_path).holding({"nist_800-63b_part5.md": "# 5 Secrets\n\nSecrets SHALL have eight characters.\n"})
+    assert world.knowledge.search(SearchQuery("What does SP 800-63B say about secrets?")).notes == ()
+    (note,) = world.knowledge.search(SearchQuery("What does SP 800-64C say about secrets?")).notes
+    assert note.startswith("SP 800-64C was not found")

@@ -340,13 +340,15 @@ def _begins_line(chunk: Chunk, name: Name) -> bool:
 
 
 def _names_apart(chunk: Chunk, name: Name, above: Sequence[str]) -> bool:
-    """Return whether a name is the word and number of a document and of the chunk: "DORA 9.4", row 9.4(c) in "DORA"."""
+    """Return whether the document has a part of a name: "DORA", with row 9.4(c), or 800-63B of "SP 800-63B"."""
     word, _, number = name.key.partition(" ")
     if not number or name.kind:
         return False
     pattern = _pattern(number, may_go_on=True)
-    called = _PARTS.findall(f"{chunk.document_title} {chunk.source_path} {chunk.context}".casefold())
-    return word in called and any(map(pattern.search, (chunk.content, *above)))
+    called = f"{chunk.document_title} {chunk.source_path} {chunk.context}".casefold().replace("_", " ")
+    if "-" in number and pattern.search(called):
+        return True
+    return word in _PARTS.findall(called) and any(map(pattern.search, (chunk.content, *above)))
 
 
 def best_exactness(chunk: Chunk, names: Sequence[Name], least: Exactness = Exactness.ABSENT) -> Exactness:
