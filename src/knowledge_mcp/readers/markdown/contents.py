@@ -38,13 +38,14 @@ def without_contents(tokens: Sequence[Token]) -> list[Token]:
     known = {letters_of(title) for title in titles}
     printed = {_name(title) for title in titles} - {""}
     kept: list[Token] = []
-    above, at = "", 0
+    named, at = False, 0
     while at < len(tokens):
         token = tokens[at]
         end = at + 1
-        named = speaks_of_document(above)
-        if token.type == "heading_open" or _is_title(tokens, at):
-            above = plain_words(tokens[at + 1])
+        if token.type == "heading_open":
+            named = speaks_of_document(plain_words(tokens[at + 1]))
+        elif _is_title(tokens, at):
+            named = True
         elif token.level == 0 and _is_block(tokens, at, named=named):
             end = _end(tokens, at)
             least = fewest_listed(len(titles), titled=named)

@@ -35,7 +35,8 @@ def titles_before_text(tokens: Sequence[Token]) -> dict[int, int]:
 
     There are none if headings have numbers, if the numbers of paragraphs do not count on, or if few have a title.
     """
-    if any(_number_of(tokens[at + 1]) for at, token in enumerate(tokens) if token.type == "heading_open"):
+    headings = (tokens[at + 1] for at, token in enumerate(tokens) if token.type == "heading_open")
+    if any(_number_of(plain_words(heading)) for heading in headings):
         return {}
     numbered = list(_numbered(tokens))
     in_order = sum(follows(one, other) for (one, _, _), (other, _, _) in pairwise(numbered))
@@ -47,20 +48,21 @@ def titles_before_text(tokens: Sequence[Token]) -> dict[int, int]:
 def _numbered(tokens: Sequence[Token]) -> Iterator[tuple[NumberKey, Token, int]]:
     """Yield each paragraph that begins with a number of several parts, with the length of its title; 0 for none."""
     for at, token in enumerate(tokens):
-        if token.type == "paragraph_open" and not token.level and (number := _number_of(tokens[at + 1])) is not None:
-            key, end = number
-            yield key, tokens[at + 1], _end_of_title(plain_words(tokens[at + 1]), end)
+        if token.type == "paragraph_open" and not token.level:
+            words = plain_words(tokens[at + 1])
+            if (number := _number_of(words)) is not None:
+                yield number[0], tokens[at + 1], _end_of_title(words, number[1])
 
 
-def _number_of(inline: Token) -> tuple[NumberKey, int] | None:
-    """Return the number of several parts at the beginning of a text, and where the words behind it begin."""
-    found = UNTITLED.match(plain_words(inline))
+def _number_of(words: str) -> tuple[NumberKey, int] | None:
+    """Return the number of several parts at the beginning of a text, and where the words after it begin."""
+    found = UNTITLED.match(words)
     key = number_key(found["number"]) if found and found["number"][0].isdecimal() else None
     return (key, found.end()) if found and key and len(key) > 1 else None
 
 
 def _end_of_title(words: str, start: int) -> int:
-    """Return the end of the title behind a number; 0 if a sentence follows, or nothing."""
+    """Return the end of the title after a number; 0 if a sentence follows, or nothing."""
     line, is_cut, _ = words[start : start + 2 * _LONGEST].partition("\n")
     stop = _STOP.search(line)
     title = line[: stop.start()] if stop is not None else line.rstrip()

@@ -33,6 +33,8 @@ _END = re.compile(r"--- end of page(\.page_number)?=(\d{1,6}) ---")
 _BETWEEN = "<!-- PageBreak -->"
 _AROUND = re.compile(r"<!-- Page(?:Number|Header|Footer)=\"[^\"\n]*+\" -->")
 _MARK = "<!-- page {} -->"
+_SIGNS = ("<!--", "}------", "--- end of page")
+"""What a text with marks has; most texts have none, and their lines are not looked at."""
 _RAW_HTML = re.compile(r"[ \t]*<(?:pre|script|style|textarea)\b", re.IGNORECASE)
 _DELIMITERS = re.compile(r"(?=[ \t:|]*-)[ \t:|-]*+")
 
@@ -85,6 +87,8 @@ def without_markers(text: str, parse: Callable[[str], Sequence[Token]]) -> tuple
     Returns:
         The text to be parsed, unchanged if there are no markers; and the pages.
     """
+    if not any(sign in text for sign in _SIGNS):
+        return text, PageLines()
     lines = text.split("\n")
     found = {k: int(m.group(1)) for k, line in enumerate(lines) if (m := _MARKER.fullmatch(line))}
     first, originals = 0, dict[int, str]()
