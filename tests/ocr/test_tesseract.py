@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from PIL import Image, ImageDraw, ImageFilter
 
 from knowledge_mcp.model.errors import InvalidInputError
+from knowledge_mcp.model.extraction import OcrWord
 from knowledge_mcp.ocr.tesseract import TesseractEngine, from_options
 from tests.machine import needs
 from tests.ocr.pages import LETTER, TITLE_BLOCK, columns, drawn, error_rate, noisy, png, sheet_of_lines, tilted
@@ -156,3 +158,37 @@ def test_the_settings_switch_recognition_on_and_off() -> None:
     made = from_options(_Switch(on=True))
     assert made is not None
     assert 1 <= made.workers <= 4
+
+
+def test_strokes_of_a_word_that_was_replaced_are_no_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    rule, stroke = (0, 200, 500, 200), (10, 110, 60, 110)
+    sure = [
+        OcrWord(text, 97.0, (left, 100, left + 90, 130), 0)
+        for text, left in (("Wall", 100), ("in", 210), ("clay", 320))
+    ]
+    first = (OcrWord("52", 50.0, (10, 100, 60, 130), 0), *sure)
+    measured = iter([[rule], [rule, stroke]])
+
+    def picture(function: str, image: bytes, **arguments: Any) -> Any:
+        assert function == "measure"
+        printed = [(2.0, box[1], box[3]) for box in arguments["boxes"]]
+        return {"rules": next(measured), "print": printed, "unread": 0.0}
+
+    def recognise(image: bytes, language: str, mode: str, deadline: float) -> tuple[OcrWord, ...]:
+        return first if mode == "3" else (OcrWord("5.2", 95.0, (150, 48, 200, 78), 0),)
+
+    def gather(function: str, image: bytes, **arguments: Any) -> list[Any]:
+        return [[(first[0].box, 150, 0)], page]
+
+    def accept(language: str) -> None:
+        assert language == "eng"
+
+    engine = TesseractEngine()
+    page = png(drawn(["Wall"]))
+    monkeypatch.setattr(engine, "ready", accept)
+    monkeypatch.setattr(engine, "picture", picture)
+    monkeypatch.setattr(engine, "job", gather)
+    monkeypatch.setattr(engine, "recognise", recognise)
+    read = engine.read(page)
+    assert [word.text for word in read.words] == ["5.2", "Wall", "in", "clay"]
+    assert read.rules == (rule,)

@@ -168,6 +168,30 @@ def test_words_of_a_page_that_was_turned_are_found_where_the_page_shows_them(
     assert right - left < 60 + 2 * slack + 13 * abs(skew)
 
 
+def test_an_abbreviation_is_spelt_as_the_document_spells_it_most_often(tmp_path: Path) -> None:
+    texts = [
+        "CSCI",
+        "CSCl-wide",
+        "CSCI,",
+        "CSCls",
+        "CSCIs",
+        "CSCIs",
+        "lEEE",
+        "(IEEE)",
+        "IEEE",
+        "HCl",
+        "NaCl",
+        "IOl",
+        "IOI",
+    ]
+    words = [[text, 95.0, 300, 100 + 60 * at, 500, 130 + 60 * at, at, 0, 0.0] for at, text in enumerate(texts)]
+    record = {"page": 1, "reason": "no text layer", "scale": 0.5, "size": (900, 1300), "words": words}
+    (tmp_path / "words").write_text(json.dumps(record) + "\n")
+    lines = load_recognised(str(tmp_path / "words"))[1].layout.lines
+    expected = ["CSCI", "CSCI-wide", "CSCI,", "CSCIs", "CSCIs", "CSCIs", "IEEE", "(IEEE)", "IEEE", "HCl", "NaCl"]
+    assert [line.text for line in lines] == [*expected, "IOl", "IOI"]  # one against one is no evidence
+
+
 def test_a_scan_that_stands_on_its_head_is_marked_where_it_is_shown() -> None:
     upright = page_of(*LETTER[:2], size=(2480, 3508))
     page = OcrPage(upright.words, upright.text, upright.confidence, 180, 0.0, 2480, 3508)

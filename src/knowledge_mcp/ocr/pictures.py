@@ -122,13 +122,14 @@ def _squares(ink: Any, size: int) -> Any:
 
 
 def gather(
-    path: str, *, rules: Sequence[Box], read: Sequence[Box], between: Box, height: int
+    path: str, *, rules: Sequence[Box], read: Sequence[Box], doubtful: Sequence[Box], between: Box, height: int
 ) -> Iterator[list[tuple[Any, ...]] | bytes]:
     """Yield the remaining pieces of print (see `remains.LeftPiece`), and a sheet of them as PNG if there are any.
 
     Args:
         rules: their ends.
         read: boxes of words that were read.
+        doubtful: boxes of words that are to be read again.
         between: the word to place between two pieces.
         height: of the page's words.
     """
@@ -142,7 +143,7 @@ def gather(
     paint = ImageDraw.Draw(flat)
     for box in read:
         paint.rectangle(tuple(box), fill=255)
-    pieces = pieces_of(flat, rules, height, word.width)
+    pieces = pieces_of(flat, rules, height, word.width, doubtful)
     yield [(piece.box, piece.left, piece.line) for piece in pieces]
     if pieces:
         yield _printed(sheet_of(flat, word, pieces, height), dpi)

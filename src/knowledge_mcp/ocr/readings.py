@@ -6,13 +6,14 @@ import itertools
 import re
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from knowledge_mcp.language.openings import mark_alone, split_clause_number
 from knowledge_mcp.model.extraction import DOUBTFUL, OcrWord
 from knowledge_mcp.ocr.invocation import in_sure_lines
 from knowledge_mcp.ocr.remains import LeftPiece
-from knowledge_mcp.ocr.rules import Box
+from knowledge_mcp.ocr.rules import Box, count_crossed
 
 _SURE = 80.0
 """Confidence at which words in cells need no second reading, and at which another reading may add words to lines:
@@ -22,6 +23,8 @@ _SURE_SIGN = 85.0
 """Confidence at which another reading may add words with digits, and one or two signs in a cell: a wrong letter is
 visible, a wrong digit is not.
 """
+_NOISE = re.compile(r"[^\w.)]")
+"""Signs that dirt and rules are read as; the end of a marker is none of them."""
 _HAS_DIGIT = re.compile(r"\d").search
 _SIDES = 3
 """Minimum number of vertical rules, and of horizontal ones, that form cells next to and below each other."""
@@ -29,8 +32,14 @@ _EDGE, _DOUBTED = 0.25, 0.5
 """Shares of the height of words: how far a box may end inside the letters of a word, and how far the box of a
 doubtful word may be away from them.
 """
-_NEAR = 2.5
-"""Maximum distance of a missed word from the words of its line, as a multiple of its height."""
+_NEAR, _TABULATED = 2.5, 6.0
+"""Maximum distance of a missed word, and of a missed number or marker, from the words of its line, as multiples of its
+height: half an inch of a tabulator, less the number, is up to 5 heights of 10-point print.
+"""
+_TALL = 1.8
+"""Minimum height, as a multiple of the usual one, of a word that is a column of signs: two lines are higher."""
+_ENDS = frozenset(".):")
+"""What remains of a marker such as "m." if its letter was not read."""
 _ROW = 64
 """Height in pixels of the bands in which words are looked up: about a line with halves of its neighbours."""
 
@@ -40,17 +49,24 @@ def with_missing(words: Sequence[OcrWord], others: Sequence[OcrWord], rules: Seq
 
     A word joins the line next to it. Lines that are next to none go before the first line of their column that is below
     them, otherwise after the last one above. If their column has no lines, they become a paragraph before the first one
-    that begins below them. Single digits and letters are words only between `rules`, that is, in cells.
+    that begins below them. Single digits and letters are words only between `rules`, that is, in cells, and where they
+    replace others.
     """
     cells = _around_rules(rules)
+    certain = {id(word) for word in _certain(words, cells)}
     sure = [word for word in others if word.confidence >= (_SURE_SIGN if _HAS_DIGIT(word.text) else DOUBTFUL)]
     near = _Near(sure)
-    found = [
-        word for word in words if _is_sure(word, cells) or not any(_is_better(each, word) for each in near.to(word))
-    ]
-    near = _Near(found)
+    found: list[OcrWord] = []
+    replaced: list[OcrWord] = []
+    for word in words:
+        stays = id(word) in certain or not any(_is_better(each, word) for each in near.to(word))
+        (found if stays else replaced).append(word)
+    near, gone = _Near(found), _Near(replaced)
     missing = [word for word in sure if not any(_meet(word, own, _EDGE) for own in near.to(word))]
-    alone = [word for word in missing if not _joined(found, near, word, cells) and word.confidence >= _SURE]
+    words_alone = {
+        id(word) for word in missing if _is_in(word.box, cells) or any(_meet(word, old, _EDGE) for old in gone.to(word))
+    }
+    alone = _unjoined(found, near, missing, words_alone)
     lines = _lines_of(found)
     boxes = [_around(line) for line in lines]
     number = max((word.line for word in words), default=-1) + 1
@@ -94,22 +110,58 @@ def with_edges(words: Sequence[OcrWord], rules: Sequence[Box] = ()) -> list[Box]
     """Return boxes that contain all print of the confident words; `rules` are those of the page."""
     cells = _around_rules(rules)
     edge = round(statistics.median([word.box[3] - word.box[1] for word in words]) * _EDGE) if words else 0
-    boxes = [word.box for word in words if _is_sure(word, cells)]
+    boxes = [word.box for word in _certain(words, cells)]
     return [(left - edge, top - edge, right + edge, bottom + edge) for left, top, right, bottom in boxes]
 
 
-def _is_better(one: OcrWord, other: OcrWord) -> bool:
-    return one.confidence > other.confidence and _meet(one, other, _DOUBTED)
+def doubtful_boxes(words: Sequence[OcrWord], rules: Sequence[Box] = ()) -> list[Box]:
+    """Return the boxes of the words that are to be read again, each as a whole.
 
-
-def _is_sure(word: OcrWord, cells: Box) -> bool:
-    """Return whether a word needs no second reading; in cells, without a sentence, more confidence is needed.
-
-    Doubtful digits of running text stay, because they are reported as doubtful, and parts of a number do not count.
+    A column of signs is in none, nor is what is on both sides of a vertical rule.
     """
-    if _is_in(word.box, cells):
-        return word.confidence >= _SURE
-    return word.confidence >= DOUBTFUL or _HAS_DIGIT(word.text) is not None
+    certain = {id(word) for word in _certain(words, _around_rules(rules))}
+    tall = _tall(words)
+    whole = (word.box for word in words if id(word) not in certain and _height(word) < tall)
+    return [box for box in whole if not count_crossed([box], rules)]
+
+
+def _is_better(one: OcrWord, other: OcrWord) -> bool:
+    """Return whether a word is a more confident reading of the same print, and not of a part of it."""
+    better = one.confidence > other.confidence or _ENDS.issuperset(other.text)
+    own, whole = (_NOISE.sub("", word.text) for word in (one, other))
+    return better and _meet(one, other, _DOUBTED) and (own == whole or own not in whole)
+
+
+def _certain(words: Sequence[OcrWord], cells: Box) -> list[OcrWord]:
+    """List the words that need no second reading; in cells, without a sentence, more confidence is needed.
+
+    Doubtful digits within running text stay, because they are reported as doubtful, and parts of a number do not count.
+    Those that begin a line are read again, because they number it.
+    """
+    tall = _tall(words)
+    found: list[OcrWord] = []
+    line = -1
+    for word in words:
+        begins, line = word.line != line, word.line
+        if _is_in(word.box, cells):
+            certain = word.confidence >= _SURE
+        elif begins and _ENDS.issuperset(word.text):
+            certain = False
+        else:
+            within = _HAS_DIGIT(word.text) is not None and not begins and _height(word) < tall
+            certain = word.confidence >= DOUBTFUL or within
+        if certain:
+            found.append(word)
+    return found
+
+
+def _tall(words: Sequence[OcrWord]) -> float:
+    """Return the height from which a word may be a column of signs."""
+    return _TALL * statistics.median([_height(word) for word in words]) if words else 0.0
+
+
+def _height(word: OcrWord) -> int:
+    return word.box[3] - word.box[1]
 
 
 class _Near:
@@ -127,7 +179,7 @@ class _Near:
 
     def to(self, word: OcrWord) -> Iterator[OcrWord]:
         """Yield the words that a word may overlap or be next to, some of them twice."""
-        slack = _NEAR * (word.box[3] - word.box[1])
+        slack = _TABULATED * _height(word)
         left, right = word.box[0] - slack, word.box[2] + slack
         for row in self._rows_of(word):
             yield from (each for each in self._rows.get(row, ()) if each.box[0] <= right and each.box[2] >= left)
@@ -138,25 +190,50 @@ class _Near:
         return range((word.box[1] - height) // _ROW, (word.box[3] + height) // _ROW + 1)
 
 
-def _joined(found: list[OcrWord], near: _Near, word: OcrWord, cells: Box) -> bool:
+def _unjoined(
+    found: list[OcrWord], near: _Near, missing: Sequence[OcrWord], words_alone: Container[int]
+) -> list[OcrWord]:
+    """Add words to the lines next to them, which brings others next to their line; return the confident others.
+
+    Args:
+        found: the words of all lines, to which words are added.
+        near: the same, by position.
+        missing: the words to add.
+        words_alone: `id` of those that are words even if they are a single sign.
+    """
+    left = list(missing)
+    while len(others := [word for word in left if not _joined(found, near, word, words_alone)]) < len(left):
+        left = others
+    return [word for word in left if word.confidence >= _SURE]
+
+
+def _joined(found: list[OcrWord], near: _Near, word: OcrWord, words_alone: Container[int]) -> bool:
     """Add a word to the line next to it; return whether there is one. A single sign before a line is a bullet."""
-    candidates = (each for each in near.to(word) if _is_beside(each, word))
+    reach = _TABULATED if _is_number(word.text) else _NEAR
+    candidates = (each for each in near.to(word) if _is_beside(each, word, reach))
     beside = min(candidates, key=lambda each: _gap(each, word), default=None)
     if beside is None:
         return False
     own = [at for at, each in enumerate(found) if each.line == beside.line]
     place = next((at for at in own if found[at].box[0] > word.box[0]), own[-1] + 1)
-    if len(word.text) > 1 or place > own[0] or _is_in(word.box, cells):
+    if len(word.text) > 1 or place > own[0] or id(word) in words_alone:
         joined = replace(word, line=beside.line, block=beside.block, paragraph=beside.paragraph)
         found.insert(place, joined)
         near.add(joined)
     return True
 
 
-def _is_beside(one: OcrWord, other: OcrWord) -> bool:
-    height = min(one.box[3] - one.box[1], other.box[3] - other.box[1])
+def _is_number(text: str) -> bool:
+    """Return whether it numbers a line: "5.7", "A.1", "b)"; not a sign, nor a number that may be anything."""
+    if mark_alone(text) is not None:
+        return any(map(str.isalnum, text))
+    return "." in text and bool(split_clause_number(f"{text} Title").number)
+
+
+def _is_beside(one: OcrWord, other: OcrWord, reach: float) -> bool:
+    height = min(_height(one), _height(other))
     shared = min(one.box[3], other.box[3]) - max(one.box[1], other.box[1])
-    return 2 * shared > height and _gap(one, other) <= _NEAR * height
+    return 2 * shared > height and _gap(one, other) <= reach * height
 
 
 def _gap(one: OcrWord, other: OcrWord) -> int:

@@ -22,8 +22,10 @@ _REDUCED = 3
 """Factor by which a page is reduced before pieces are looked for: digits of 8 points keep 7 pixels."""
 _DARK = 150
 """Maximum brightness of ink, of 255, on a flattened (white) page."""
-_APART = 0.2
-"""Half of the maximum gap inside a piece, as a share of the height of words: spaces are wider."""
+_APART, _BELOW = 0.2, 0.1
+"""Half of the maximum gap inside a piece, across and along, as shares of the height of words: spaces are wider, and so
+is what is between a "g" and the "h" below it, while dots are nearer to their "i".
+"""
 _HEIGHTS, _WIDEST = (0.4, 2.2), 40.0
 """Minimum and maximum height and maximum width of a piece, in heights of the page's words: no specks, no pictures."""
 _SHARES = 0.08, 0.8
@@ -47,7 +49,9 @@ class LeftPiece:
     line: int
 
 
-def pieces_of(flat: Image, rules: Sequence[Box], height: int, between: int) -> list[LeftPiece]:
+def pieces_of(
+    flat: Image, rules: Sequence[Box], height: int, between: int, doubtful: Sequence[Box] = ()
+) -> list[LeftPiece]:
     """Find print as high as words on a flattened page, from the top, and place each piece on a sheet.
 
     Args:
@@ -55,24 +59,42 @@ def pieces_of(flat: Image, rules: Sequence[Box], height: int, between: int) -> l
         rules: where rules were: what touches one is part of it.
         height: of the page's words, in pixels.
         between: width of the word between two pieces.
+        doubtful: boxes of words that are read again; what is in one is one piece: "4.2.1" has wide gaps.
     """
     np: Any = importlib.import_module("numpy")
-    from PIL import ImageFilter
-
-    small = flat.reduce(_REDUCED)
-    near = max(round(_APART * height / _REDUCED), 1)
-    joined = np.asarray(small.filter(ImageFilter.MinFilter(2 * near + 1))) < _DARK
-    ink = np.asarray(small) < _DARK
+    near, below = (max(round(share * height / _REDUCED), 1) for share in (_APART, _BELOW))
+    ink = np.asarray(flat.reduce(_REDUCED)) < _DARK
+    joined = _spread(_spread(ink, near).T, below).T
     found: list[Box] = []
     ruled = _ruled(rules)
     for group in groups_of(joined, _MOST * height):
         left, right = min(start for _, start, _ in group) + near, max(end for *_, end in group) - near
-        top, bottom = group[0][0] + near, group[-1][0] + 1 - near
+        top, bottom = group[0][0] + below, group[-1][0] + 1 - below
         share = float(ink[top:bottom, left:right].mean()) if bottom > top and right > left else 0.0
         box = (_REDUCED * left, _REDUCED * top, _REDUCED * right, _REDUCED * bottom)
         if _SHARES[0] < share < _SHARES[1] and _is_print(box, height) and not _touches(box, ruled):
             found.append(box)
-    return _set(found, height, between) if len(found) <= _MOST else []
+    return _set(_united(found, doubtful), height, between) if len(found) <= _MOST else []
+
+
+def _spread(ink: Any, reach: int) -> Any:
+    """Mark what is up to `reach` pixels left or right of ink."""
+    wide = ink.copy()
+    for step in range(1, reach + 1):
+        wide[:, step:] |= ink[:, :-step]
+        wide[:, :-step] |= ink[:, step:]
+    return wide
+
+
+def _united(boxes: Sequence[Box], words: Sequence[Box]) -> list[Box]:
+    """Unite the boxes whose centres are in the box of one word."""
+    homes: dict[Box | int, list[Box]] = {}
+    for box in boxes:
+        across, along = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+        own = (at for at, word in enumerate(words) if word[0] <= across <= word[2] and word[1] <= along <= word[3])
+        homes.setdefault(next(own, box), []).append(box)
+    edges = (tuple(zip(*home, strict=True)) for home in homes.values())
+    return [(min(left), min(top), max(right), max(bottom)) for left, top, right, bottom in edges]
 
 
 def _is_print(box: Box, height: int) -> bool:
@@ -81,16 +103,22 @@ def _is_print(box: Box, height: int) -> bool:
 
 
 def _ruled(rules: Sequence[Box]) -> Any:
-    """Return the edges of all rules, one row each."""
+    """Return the edges of all rules, one row each, and whether they are horizontal."""
     np: Any = importlib.import_module("numpy")
     across, along = (np.array([rule[side::2] for rule in rules]).reshape(-1, 2) for side in (0, 1))
-    return across.min(axis=1), along.min(axis=1), across.max(axis=1), along.max(axis=1)
+    left, top, right, bottom = across.min(axis=1), along.min(axis=1), across.max(axis=1), along.max(axis=1)
+    return left, top, right, bottom, right - left > bottom - top
 
 
 def _touches(box: Box, ruled: Any) -> bool:
-    left, top, right, bottom = ruled
-    across = (box[0] < right + _CLEAR) & (box[2] > left - _CLEAR)
-    return bool((across & (box[1] < bottom + _CLEAR) & (box[3] > top - _CLEAR)).any())
+    """Return whether a piece is what remains of a rule: it touches one, and is no word with an underline."""
+    left, top, right, bottom, is_flat = ruled
+    touched = (
+        (box[0] < right + _CLEAR) & (box[2] > left - _CLEAR) & (box[1] < bottom + _CLEAR) & (box[3] > top - _CLEAR)
+    )
+    is_word = box[2] - box[0] > box[3] - box[1]
+    underlines = is_flat & (top > (box[1] + box[3]) / 2)
+    return bool((touched & ~underlines).any() if is_word else touched.any())
 
 
 def _set(boxes: Sequence[Box], height: int, between: int) -> list[LeftPiece]:

@@ -33,7 +33,7 @@ from knowledge_mcp.ocr.invocation import (
     weight_of,
     words_of,
 )
-from knowledge_mcp.ocr.readings import count_lost, with_edges, with_missing
+from knowledge_mcp.ocr.readings import count_lost, doubtful_boxes, with_edges, with_missing
 from knowledge_mcp.ocr.remains import LeftPiece, words_of_pieces
 from knowledge_mcp.ocr.rules import Box, Straightening, count_crossed, fall_of
 from knowledge_mcp.support.checkpoints import GLANCE, checkpoint
@@ -322,8 +322,10 @@ class _Attempts:
             return (), []
         between = max(short, key=lambda word: word.confidence).box
         height = max(round(statistics.median([word.box[3] - word.box[1] for word in reading.words])), 1)
-        read = with_edges(reading.words, rules)
-        found, *sheet = self._engine.job("gather", reading.png, rules=rules, read=read, between=between, height=height)
+        read, doubtful = with_edges(reading.words, rules), doubtful_boxes(reading.words, rules)
+        found, *sheet = self._engine.job(
+            "gather", reading.png, rules=rules, read=read, doubtful=doubtful, between=between, height=height
+        )
         pieces = [LeftPiece(tuple(box), left, line) for box, left, line in found]
         words = self._attempt(replace(reading, png=sheet[0]), _BLOCK).words if sheet else ()
         return words_of_pieces(words, pieces, height), pieces
@@ -331,11 +333,16 @@ class _Attempts:
     def _with_words(
         self, reading: _Reading, words: tuple[OcrWord, ...], seen: dict[str, Any]
     ) -> tuple[_Reading, dict[str, Any]]:
-        """Replace the words of a reading, and measure it again if they differ."""
+        """Replace the words of a reading, and measure it again if they differ.
+
+        Rules are those that are found with both: a stroke within a replaced word is none.
+        """
         if words == reading.words:
             return reading, seen
         changed = replace(reading, words=words)
-        return changed, self._measure(changed)
+        again = self._measure(changed)
+        again["rules"] = [rule for rule in again["rules"] if rule in seen["rules"]]
+        return changed, again
 
     def _measure(self, reading: _Reading) -> dict[str, Any]:
         boxes = [word.box for word in reading.words]

@@ -6,13 +6,15 @@ import itertools
 import json
 import re
 import statistics
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from knowledge_mcp.readers.pdf.cells import RuledTable
 from knowledge_mcp.readers.pdf.lines import mark_underlined
+from knowledge_mcp.readers.pdf.recognised.letters import capitals_in, corrected, misread
 from knowledge_mcp.readers.pdf.recognised.tables import graphics_of, take_tables
 from knowledge_mcp.readers.pdf.recognised.words import Turn, Word, line_of, size_of, stroke_of
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, lines_of
@@ -149,10 +151,16 @@ class Recognised:
 
 def load_recognised(path: str) -> dict[int, Recognised]:
     """Read the file that `recognition.recognise` wrote; return pages by number."""
+    strokes: list[tuple[float, int]] = []
+    capitals = Counter[str]()
     with Path(path).open(encoding="utf-8") as lines:  # read twice: a long scan is never held in memory
-        usual = _usual([each for text in lines for each in _strokes(json.loads(text)["words"])])
+        for text in lines:
+            words: list[Word] = json.loads(text)["words"]
+            strokes += _strokes(words)
+            capitals.update(itertools.chain.from_iterable(capitals_in(word[0]) for word in words))
+        usual, spellings = _usual(strokes), misread(capitals)
         lines.seek(0)
-        pages = {page.layout.number: page for page in (_page(text, usual) for text in lines)}
+        pages = {page.layout.number: page for page in (_page(text, usual, spellings) for text in lines)}
     _settle_sizes([page.layout for page in pages.values()])
     return pages
 
@@ -164,8 +172,10 @@ def _strokes(words: Sequence[Word]) -> Iterator[tuple[float, int]]:
             yield stroke, sum(len(word[0]) for word in line)
 
 
-def _page(text: str, usual: float) -> Recognised:
+def _page(text: str, usual: float, spellings: Mapping[str, str]) -> Recognised:
     fields: dict[str, Any] = json.loads(text)
+    for word in fields["words"]:
+        word[0] = corrected(word[0], spellings)
     number, scale = fields["page"], fields["scale"]
     width, height = fields["size"]
     layout = PageLayout(number, width * scale, height * scale)
