@@ -12,6 +12,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from knowledge_mcp.ocr.bullets import solid_in
 from knowledge_mcp.ocr.remains import pieces_of, sheet_of
 from knowledge_mcp.ocr.rules import Box, flattened, ink_of, mark_runs, print_of, rules_of
 
@@ -147,6 +148,12 @@ def gather(
     yield [(piece.box, piece.left, piece.line) for piece in pieces]
     if pieces:
         yield _printed(sheet_of(flat, word, pieces, height), dpi)
+
+
+def bullets(path: str, *, boxes: Sequence[Sequence[int]], height: float) -> Iterator[list[Box | None]]:
+    """Yield for each box the bullet in it (see `bullets.solid_in`)."""
+    with _open(path) as image:
+        yield list(solid_in(image, boxes, height))
 
 
 def flatten(path: str, *, rules: Sequence[Box]) -> Iterator[bytes]:

@@ -10,7 +10,6 @@ import hashlib
 import io
 import os
 import re
-import statistics
 import struct
 import tempfile
 import threading
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, TimedOutError, reason_of
 from knowledge_mcp.model.extraction import OcrPage, OcrWord
+from knowledge_mcp.ocr.bullets import height_of, places_of, with_bullets
 from knowledge_mcp.ocr.invocation import (
     find_program,
     in_sure_lines,
@@ -287,7 +287,7 @@ class _Attempts:
         """Return the best reading with its confidence and measurements (see `pictures.measure`).
 
         If words overlap rules, a flattened picture is read as well, and the reading with more is used. Unread print is
-        then read separately: a missed "not" reverses a sentence.
+        then read separately: a missed "not" reverses a sentence. Bullets are recognised by their shape.
         """
         best = self.best(png)
         if best.confidence < _WEAK:  # a drawing, or grain: lines without a confident word are left out
@@ -304,7 +304,17 @@ class _Attempts:
             best, seen = self._with_words(best, with_missing(best.words, left, rules), seen)
             lost = count_lost(pieces, best.words, rules)
             seen["unread"] = max(seen["unread"], lost / (len(best.words) + lost))
+        best, seen = self._with_words(best, self._with_bullets(best), seen)
         return best, best.confidence, seen
+
+    def _with_bullets(self, reading: _Reading) -> tuple[OcrWord, ...]:
+        places = list(places_of(reading.words))
+        if not places:
+            return reading.words
+        boxes, height = [box for _, box in places], height_of(reading.words)
+        found = self._engine.picture("bullets", reading.png, boxes=boxes, height=height)
+        bullets = {at: tuple(box) for (at, _), box in zip(places, found, strict=True) if box is not None}
+        return with_bullets(reading.words, bullets)
 
     def _flat(self, reading: _Reading, rules: Sequence[Box]) -> _Reading:
         flat: bytes = self._engine.picture("flatten", reading.png, rules=rules)
@@ -321,7 +331,7 @@ class _Attempts:
         if not short:
             return (), []
         between = max(short, key=lambda word: word.confidence).box
-        height = max(round(statistics.median([word.box[3] - word.box[1] for word in reading.words])), 1)
+        height = max(round(height_of(reading.words)), 1)
         read, doubtful = with_edges(reading.words, rules), doubtful_boxes(reading.words, rules)
         found, *sheet = self._engine.job(
             "gather", reading.png, rules=rules, read=read, doubtful=doubtful, between=between, height=height
