@@ -22,7 +22,8 @@ from knowledge_mcp.readers.data.rfc import complete_rfc, is_rfc, rfc_facts
 from knowledge_mcp.readers.html.job import page
 from knowledge_mcp.readers.html.lines import source_line
 from knowledge_mcp.readers.html.walk import walk_html
-from knowledge_mcp.readers.requirements.documents import as_document
+from knowledge_mcp.readers.requirements.catalogs.recognised import items_in_element, items_in_values, yaml_values
+from knowledge_mcp.readers.requirements.documents import as_document, item_pieces
 from knowledge_mcp.readers.requirements.texts import needs_in
 from knowledge_mcp.readers.shared.containers import (
     Element,
@@ -178,7 +179,7 @@ def _joined(path: str, name: str) -> str:
 
 
 def json_tree(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
-    """Yield the messages of a JSON file; of a `needs.json`, those of a requirement file.
+    """Yield the messages of a JSON file; of a `needs.json` or OSCAL, those of a requirement file.
 
     Raises:
         Refusal: it is not JSON, or is empty, too large or nested too deeply.
@@ -189,7 +190,19 @@ def json_tree(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
         yield from as_document(needs_in(text), check=check)
         return
     if not check:
-        yield from messages(_json_pieces(loaded, warning))
+        yield from messages(_json_pieces(loaded, text, warning))
+
+
+def yaml_tree(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
+    """Yield the messages of a YAML file, which is read as JSON is.
+
+    Raises:
+        Refusal: it is not YAML, or is empty, too large or nested too deeply.
+    """
+    text, warning = nonblank_text_of(path, "a YAML file", most=_MOST_BYTES)
+    loaded = yaml_values(text)
+    if not check:
+        yield from messages(_json_pieces(loaded, text, warning))
 
 
 def _holds_needs(loaded: Any) -> bool:
@@ -204,8 +217,10 @@ def _by_name(value: Any) -> dict[str, Any]:
     return dict(cast("tuple[tuple[str, Any], ...]", value)) if isinstance(value, tuple) else {}
 
 
-def _json_pieces(loaded: Any, warning: str) -> Iterator[Piece]:
-    root = _json_node("", loaded, 0)
+def _json_pieces(loaded: Any, text: str, warning: str) -> Iterator[Piece]:
+    catalogue, rest = items_in_values(loaded, text) or ((), loaded)
+    yield from item_pieces(catalogue)
+    root = _json_node("", rest, 0)
     yield from _tree_pieces(root)
     named = {part.name.lower(): part.value for part in root.parts if part.value}
     yield facts(title=(named.get("title") or "")[:300], warnings=[warning] if warning else [])
@@ -282,6 +297,9 @@ def xml_tree(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
         yield from page(path, check=check)
         return
     if check:
+        return
+    if catalogue := items_in_element(root):
+        yield from messages(itertools.chain(item_pieces(catalogue), _xml_pieces(root)))
         return
     write_equations(root)
     if is_rfc(root):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from knowledge_mcp.model.document import BlockKind
@@ -49,18 +49,23 @@ def as_document(found: Iterator[dict[str, Any]], *, check: bool) -> Iterator[dic
         message = "If the columns have other names, give them as in id=Key,text=Description."
         raise Refusal("empty", "It contains no requirements.", suggestion=message)
     if not check:
-        yield from messages(_pieces(itertools.chain([first], found)))
+        yield from messages(item_pieces(itertools.chain([first], found)))
 
 
-def _pieces(found: Iterator[dict[str, Any]]) -> Iterator[Piece]:
+def item_pieces(found: Iterable[dict[str, Any]]) -> Iterator[Piece]:
+    """Write sections and items; `blocks` is what is below the title of one, else its text and attributes are."""
     for each in found:
         level = each.get("level", "")
         depth = level.removesuffix(".0").count(".") + 1
+        blocks = each.pop("blocks", None)
         if "id" in each:
-            yield {**heading(each["heading"], depth), "item": each}
-            yield from _body(each)
+            written: Piece = {**heading(each.get("heading", ""), depth), "item": each}
+            is_placed = blocks is not None and each.get("line")
+            yield at_lines(written, each["line"], each["line"]) if is_placed else written
+            yield from _body(each) if blocks is None else blocks
         elif each.get("section"):
             yield heading(each["section"], depth, plain=True)
+            yield from blocks or ()
         elif each.get("title") or each.get("warnings"):
             yield facts(title=each.get("title", ""), warnings=each.get("warnings", ()))
         elif "hidden" in each:
