@@ -50,6 +50,7 @@ READERS = {
         ("application/reqif+xml", "application/reqif+zip", "application/x-doorstop+zip", "text/x-strictdoc"),
         "knowledge_mcp.readers.requirements.reader:RequirementFileReader",
     ),
+    "application/oscal+yaml": "knowledge_mcp.readers.data.reader:DataReader",
     "text/markdown": "knowledge_mcp.readers.markdown.reader:MarkdownReader",
     "text/plain": "knowledge_mcp.readers.plain.reader:PlainTextReader",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -60,6 +61,21 @@ UNKNOWN = "application/octet-stream"
 
 DOORSTOP = "application/x-doorstop+zip"
 """A folder of Doorstop items as one file; sources create it when they find such a folder."""
+OSCAL_YAML = "application/oscal+yaml"
+"""Controls (OSCAL) in YAML, which `kind_of` recognises by its first lines: other YAML is configuration, not a document.
+"""
+YAML = frozenset({".yaml", ".yml"})
+"""Extensions of YAML."""
+_KINDS = b"(?:catalog|profile|component-definition|system-security-plan)"
+_FIRST_PARTS = b"(?:uuid|metadata|back-matter|groups|controls|components|imports|control-implementation)"
+_OSCAL_HEAD = re.compile(
+    rb"(?:\xef\xbb\xbf)?(?:"
+    rb"\s{0,99}\{\s{0,99}(?:\"\$schema\"\s{0,9}:\s{0,9}\"[^\"]{0,300}\"\s{0,9},\s{0,99})?"
+    rb"\"%b\"\s{0,9}:\s{0,9}\{\s{0,99}\"%b\"\s{0,9}:"
+    rb"|(?:(?:#[^\n]{0,500}|-{3}|)\r?\n){0,20}[\"']?%b[\"']?:[ ]{0,9}\r?\n[ ]{1,8}[\"']?%b[\"']?:"
+    rb")" % (_KINDS, _FIRST_PARTS, _KINDS, _FIRST_PARTS)
+)
+"""How OSCAL begins in JSON, or in YAML after comments."""
 _OFFICE = "application/vnd.openxmlformats-officedocument"
 _OPEN = "application/vnd.oasis.opendocument"
 
@@ -137,6 +153,17 @@ _COMMON = {
 def media_type_of(name: str) -> str:
     """Return the media type for a file name's extension, `application/octet-stream` if unknown."""
     return MEDIA_TYPES.get(PurePosixPath(name).suffix.lower(), UNKNOWN)
+
+
+def kind_of(name: str, head: bytes) -> str:
+    """Return the media type for a file name's extension, or else for its first bytes (1 KB is enough)."""
+    is_oscal = PurePosixPath(name).suffix.lower() in YAML and begins_as_oscal(head)
+    return OSCAL_YAML if is_oscal else media_type_of(name)
+
+
+def begins_as_oscal(head: bytes) -> bool:
+    """Return whether the first bytes are those of controls (OSCAL) in JSON or YAML; 1 KB is enough."""
+    return _OSCAL_HEAD.match(head) is not None
 
 
 def extension_of(media_type: str) -> str:

@@ -27,8 +27,12 @@ from knowledge_mcp.model.source import (
     DOORSTOP,
     MEDIA_TYPES,
     MOST_BYTES,
+    OSCAL_YAML,
+    UNKNOWN,
+    YAML,
     SourceItem,
     is_unread_document,
+    kind_of,
     media_type_of,
 )
 from knowledge_mcp.ports import Source
@@ -207,7 +211,7 @@ class FileSource:
             for entry in entries:
                 if is_folder(entry):
                     continue
-                why = self._objection(entry.name)
+                why = "" if self._is_catalogue(entry) else self._objection(entry.name)
                 if why:
                     self._leave(why, entry.path)
                 else:
@@ -266,9 +270,29 @@ class FileSource:
             return "source code"
         return "" if fits or is_unread_document(name) else _kind_of(name)
 
+    def _is_catalogue(self, entry: os.DirEntry[str]) -> bool:
+        """Return whether it is a document by its content, where the names of documents were not asked for."""
+        return not self._has_patterns and kind_of_file(Path(entry.path)) == OSCAL_YAML
+
     def _is_inside(self, path: str) -> bool:
         # realpath, not Path.resolve, which raises on loops
         return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self.path))
+
+
+def kind_of_file(path: Path) -> str:
+    """Return the media type of a file by its name, or else by its first bytes."""
+    if media_type_of(path.name) == UNKNOWN and path.suffix.lower() in YAML:
+        return kind_of(path.name, head_of(path))
+    return media_type_of(path.name)
+
+
+def head_of(path: Path) -> bytes:
+    """Return the first bytes of a file; none if it cannot be read."""
+    try:
+        with open_beneath(None, Path(os.path.realpath(path))) as stream:
+            return stream.read(_HEAD)
+    except (NotRegularError, OSError):
+        return b""
 
 
 def _kind_of(name: str) -> str:
@@ -321,7 +345,7 @@ def _item(path: Path, root: Path | None) -> SourceItem | SkippedFile:
     return SourceItem(
         uri=path_text(path),
         name=path_text(path.name),
-        media_type=media_type_of(path.name),
+        media_type=kind_of(path.name, head),
         size=size,
         sha256=digest,
         open=functools.partial(open_same, root, place, identity),

@@ -34,7 +34,8 @@ from knowledge_mcp.model.collection import DocumentStructure, PageCoverage
 from knowledge_mcp.model.document import BlockKind, Classification, Document, Reference, Span
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError, UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.extraction import ScanOptions
-from knowledge_mcp.model.source import MEDIA_TYPES, UNKNOWN, SourceItem, advice_on_kind, media_type_of
+from knowledge_mcp.model.source import MEDIA_TYPES, UNKNOWN, SourceItem, advice_on_kind
+from knowledge_mcp.sources.files import kind_of_file
 from knowledge_mcp.support.checkpoints import checkpoint
 from knowledge_mcp.support.files import NotRegularError
 from knowledge_mcp.support.wording import how_many
@@ -404,10 +405,10 @@ def inspect_file(settings: Settings, path: Path, *, ignore_outline: bool = False
 def _reader_of(
     path: Path, ocr: Any, passwords: Passwords, ocr_language: str, *, ignore_outline: bool
 ) -> tuple[str, Callable[[], Any]]:
-    """Choose the media type and the reader factory for a file by its name."""
+    """Choose the media type and the reader factory for a file."""
     from knowledge_mcp.wiring import build_readers
 
-    media_type = media_type_of(path.name)
+    media_type = kind_of_file(path)
     targets = registry.READERS
     if media_type == _PDF and ignore_outline:
         options = ScanOptions(language=ocr_language)

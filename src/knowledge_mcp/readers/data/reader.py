@@ -1,10 +1,11 @@
-"""Data files to `Document`: tables (CSV), and trees of names and values (JSON, XML)."""
+"""Data files to `Document`: tables (CSV), and trees of names and values (JSON, XML, OSCAL in YAML)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import ClassVar
 
+from knowledge_mcp.model.source import OSCAL_YAML
 from knowledge_mcp.readers.shared.isolation import ConvertingReader
 
 
@@ -14,11 +15,12 @@ class DataReader(ConvertingReader):
     MarkItDown is not used, because it returns JSON and XML unchanged and decodes western CSV files wrongly.
     """
 
-    label = "data-19"
+    label = "data-20"
     item_jobs: ClassVar[Mapping[str, str]] = {"text/csv": "knowledge_mcp.readers.data.csv:items"}
     jobs: ClassVar[Mapping[str, str]] = {
         "text/csv": "knowledge_mcp.readers.data.csv:table",
         "application/json": "knowledge_mcp.readers.data.trees:json_tree",
+        OSCAL_YAML: "knowledge_mcp.readers.data.trees:yaml_tree",
         "application/xml": "knowledge_mcp.readers.data.trees:xml_tree",
         "text/xml": "knowledge_mcp.readers.data.trees:xml_tree",
     }

@@ -33,7 +33,8 @@ from knowledge_mcp.engine.changes.differences import ClauseChange
 from knowledge_mcp.engine.changes.kinds import WEIGHTIEST_FIRST, LinkKind
 from knowledge_mcp.engine.core.properties import stated_properties
 from knowledge_mcp.model.errors import CancelledError, InvalidInputError, UnreadableDocumentError
-from knowledge_mcp.model.source import UNKNOWN, media_type_of
+from knowledge_mcp.model.source import UNKNOWN
+from knowledge_mcp.sources.files import kind_of_file
 from knowledge_mcp.support.checkpoints import inherit_checkpoints, watch_for_stop
 from knowledge_mcp.support.wording import how_many
 from knowledge_mcp.surfaces import redline
@@ -167,7 +168,7 @@ def _parts_of_folder(settings: Settings, folder: Path) -> Iterator[EditionPart]:
     files: list[tuple[Path, str]] = []
     skipped: list[str] = []
     for path, name in files_below(folder, skipped):
-        kind = media_type_of(path.name)
+        kind = kind_of_file(path)
         if kind == UNKNOWN or kind.startswith("image/"):  # figures of documents beside them
             skipped.append(name)
         else:

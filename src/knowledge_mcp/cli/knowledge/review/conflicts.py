@@ -24,7 +24,8 @@ from knowledge_mcp.engine.tracing.kinds import ConflictKind
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.readings import ReadDocument, demands_in, meanings_in, read_ingested
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
-from knowledge_mcp.model.source import UNKNOWN, media_type_of
+from knowledge_mcp.model.source import UNKNOWN
+from knowledge_mcp.sources.files import kind_of_file
 from knowledge_mcp.support.wording import list_first
 from knowledge_mcp.surfaces.tables import counts_in_words, csv_text
 
@@ -98,7 +99,7 @@ def _each(settings: Settings, names: list[str]) -> Iterator[_Read]:
         path = Path(name)
         if path.is_dir():
             yield from read_below(path, "compared", partial(_of_known_file, settings))
-        elif path.exists() and media_type_of(path.name) != UNKNOWN and path.suffix.lower() not in {".csv", ".json"}:
+        elif path.exists() and kind_of_file(path) != UNKNOWN and path.suffix.lower() not in {".csv", ".json"}:
             yield _of_file(settings, path, path.name)
         elif path.exists():
             yield items_of(settings, name), []
@@ -107,7 +108,7 @@ def _each(settings: Settings, names: list[str]) -> Iterator[_Read]:
 
 
 def _of_known_file(settings: Settings, path: Path, name: str) -> _Read | None:
-    return None if media_type_of(path.name) == UNKNOWN else _of_file(settings, path, name)
+    return None if kind_of_file(path) == UNKNOWN else _of_file(settings, path, name)
 
 
 def _of_file(settings: Settings, path: Path, name: str) -> _Read:

@@ -20,7 +20,8 @@ from knowledge_mcp.engine.tracing.items import declared_item, items_in, whole_it
 from knowledge_mcp.engine.tracing.links import TraceItem
 from knowledge_mcp.engine.tracing.readings import ReadDocument, read_ingested
 from knowledge_mcp.model.errors import InvalidInputError, UnreadableDocumentError
-from knowledge_mcp.model.source import UNKNOWN, WORKBOOKS, media_type_of
+from knowledge_mcp.model.source import UNKNOWN, WORKBOOKS, begins_as_oscal
+from knowledge_mcp.sources.files import head_of, kind_of_file
 from knowledge_mcp.sources.scan.files import RepositoryScan
 from knowledge_mcp.support.files import read_whole
 from knowledge_mcp.support.wording import how_many, list_first
@@ -154,12 +155,12 @@ def documents_of(
 def _read_file(
     settings: Settings, path: Path, name: str, reader: RequirementReader, columns: Mapping[str, str]
 ) -> Sequence[ReadDocument | TraceItem]:
-    if path.suffix.lower() in _ITEMS and path.name != "needs.json":
+    if _is_of_items(path) and path.name != "needs.json":
         return _of_file(path, reader, columns)
     stated = _stated_items(path, name, reader, columns) if _states(path) else None
     if stated is not None:
         return stated
-    if media_type_of(path.name) == UNKNOWN:
+    if kind_of_file(path) == UNKNOWN:
         return [ReadDocument(name, _text_of(settings, path))]
     return [read_file(settings, path, name)]
 
@@ -169,11 +170,15 @@ def _of_path(
 ) -> list[TraceItem]:
     if path.is_dir():
         return list(_of_folder(settings, path, reader, met_by=met_by))
-    suffix = path.suffix.lower()
-    if suffix in _ITEMS:
+    if _is_of_items(path):
         return _of_file(path, reader, columns)
     found = _stated_items(path, path.name, reader, columns) if _states(path) else None
     return _of_document(settings, path, met_by=met_by) if found is None else found
+
+
+def _is_of_items(path: Path) -> bool:
+    """Return whether a file is read here, and not as a document."""
+    return path.suffix.lower() in _ITEMS and not begins_as_oscal(head_of(path))
 
 
 def _states(path: Path) -> bool:
@@ -353,10 +358,10 @@ def _in_folder(
         return found
     if path.suffix.lower() in {".csv", ".tsv"} and (rows := list(_table_rows(_decode(path), {}, strict=True))):
         return [_item(path, number, row, {}) for number, row in rows]
-    if media_type_of(path.name) == UNKNOWN:
+    if kind_of_file(path) == UNKNOWN:
         return [_whole_file(settings, path, name, beside=words_of_file(Path(name).stem))]
     reading = read_file(settings, path, name)
-    if any(each.identifier for each, _ in reading.statements):
+    if reading.structure.items or any(each.identifier for each, _ in reading.statements):
         return items_in(reading, met_by=met_by)
     return [whole_item(reading, Path(name).stem)]
 
@@ -368,14 +373,14 @@ def _whole_file(settings: Settings, path: Path, name: str, *, beside: str = "") 
 def _text_of(settings: Settings, path: Path) -> str:
     from knowledge_mcp.cli.knowledge.inspect import inspect_file
 
-    if media_type_of(path.name) != UNKNOWN:
+    if kind_of_file(path) != UNKNOWN:
         return inspect_file(settings, path).document.text
     return _decode(path)
 
 
 def _of_document(settings: Settings, path: Path, *, met_by: bool) -> list[TraceItem]:
     """Return the items of a document as `items_in` lists them; for a file of unknown kind, its whole text."""
-    if media_type_of(path.name) == UNKNOWN:
+    if kind_of_file(path) == UNKNOWN:
         return [_whole_file(settings, path, path.name)]
     return items_in(read_file(settings, path, path.name), met_by=met_by)
 

@@ -279,6 +279,7 @@ class _Oscal:
             for place, each in enumerate(holder.all("control-implementation"), 1):
                 level = f"{number}.{place}"
                 source = self._target(Field("", parts=[Field("href", each.says("source"))]))
+                self._params = given = _set_in(each)
                 blocks = self._said(each, frozenset({"uuid", "source", "implemented-requirement"}))
                 name = f"control-implementation {source}".strip()
                 yield {"section": name, "level": level, "line": each.line, "blocks": blocks}
@@ -287,10 +288,11 @@ class _Oscal:
                     called = f"{owner}: {control}" if owner else control or "claim"
                     taken[called] += 1
                     unique = called if taken[called] == 1 else f"{called}#{taken[called]}"
-                    yield self._claim(claim, unique, f"{level}.{count}")
+                    yield self._claim(claim, unique, f"{level}.{count}", given)
 
-    def _claim(self, claim: Field, name: str, level: str) -> dict[str, Any]:
+    def _claim(self, claim: Field, name: str, level: str, given: Mapping[str, Field]) -> dict[str, Any]:
         control = claim.says("control-id")
+        self._params = {**given, **_set_in(claim)}
         blocks = list(self._said(claim, frozenset({"uuid", "control-id"})))
         said = [each["text"] for each in blocks if each["kind"] != BlockKind.NOTE]
         return {
@@ -323,6 +325,11 @@ class _Oscal:
 
 _HOLDER = frozenset({"uuid", "title", "control-implementation"})
 _STATEMENT = frozenset({"statement-id", "uuid", "description"})
+
+
+def _set_in(given: Field) -> dict[str, Field]:
+    """Return the parameters that a claim sets, by their ids."""
+    return {each.says("param-id"): each for each in given.all("set-parameter")}
 
 
 def _texts(part: Field) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, TypeAlias, cast
 
@@ -100,12 +99,3 @@ def yaml_values(text: str) -> Any:
         return yaml.load(text, Loader=Pairs)  # noqa: S506 - makes strings, lists and pairs only
     except (yaml.YAMLError, RecursionError) as error:
         raise corrupted("a YAML file", error) from error
-
-
-YAML_HEAD = re.compile(
-    rb"(?:\xef\xbb\xbf)?(?:(?:#[^\n]{0,500}|---[ \t]{0,9}|[ \t\r]{0,9})\n){0,50}"
-    rb"[\"']?(?:catalog|profile|component-definition|system-security-plan)[\"']?:[ \t\r]{0,9}\n"
-    rb"(?=[\s\S]{0,2000}^[ \t]{1,8}[\"']?(?:uuid|metadata)[\"']?:)",
-    re.MULTILINE,
-)
-"""How YAML in OSCAL begins, after comments."""

@@ -117,7 +117,9 @@ class _Benchmark:
             links += self._links(each)
         text = self._filled("\n\n".join(described))
         blocks = [piece(BlockKind.PARAGRAPH, each) for each in text.split("\n\n") if each.strip()]
-        if not blocks and title and not title.endswith((".", ";", ":")):  # a heading, if not a sentence, demands nothing
+        if (
+            not blocks and title and not title.endswith((".", ";", ":"))
+        ):  # a heading, if not a sentence, demands nothing
             blocks = [piece(BlockKind.PARAGRAPH, title)]
         attributes = {**about, **given}
         blocks += _notes(attributes)
