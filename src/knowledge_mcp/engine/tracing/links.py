@@ -15,6 +15,7 @@ from knowledge_mcp.engine.core.designations import Designation
 from knowledge_mcp.engine.tracing.applied import AppliedClauses
 from knowledge_mcp.engine.tracing.id_mentions import ItemNames, NamedItems
 from knowledge_mcp.language.force import detect_convention, force_of
+from knowledge_mcp.language.identifiers import identifier_key
 from knowledge_mcp.language.multilingual.recognition import FUNCTION_WORDS, language_of
 from knowledge_mcp.language.requirements.denied import has_withdrawn_text, is_line_gone, is_state_gone
 from knowledge_mcp.language.requirements.matrices import is_crossed, related
@@ -112,7 +113,8 @@ class TraceItem:
     @property
     def label(self) -> str:
         """The label for people: its id, or its name followed by the id if the id is for programs."""
-        return self.id if self.id.endswith(self.name) else f"{self.name} ({self.id})"
+        is_same = self.id.endswith(self.name) or identifier_key(self.id) == identifier_key(self.name)
+        return self.id if is_same else f"{self.name} ({self.id})"
 
     @property
     def words(self) -> str:

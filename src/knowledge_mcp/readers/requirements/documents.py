@@ -64,7 +64,8 @@ def item_pieces(found: Iterable[dict[str, Any]]) -> Iterator[Piece]:
             yield at_lines(written, each["line"], each["line"]) if is_placed else written
             yield from _body(each) if blocks is None else blocks
         elif each.get("section"):
-            yield heading(each["section"], depth, plain=True)
+            titled = heading(each["section"], depth, plain=True)
+            yield at_lines(titled, each["line"], each["line"]) if each.get("line") else titled
             yield from blocks or ()
         elif each.get("title") or each.get("warnings"):
             yield facts(title=each.get("title", ""), warnings=each.get("warnings", ()))

@@ -61,7 +61,7 @@ class Field:
 
     def below(self, name: str) -> Iterator[Field]:
         """Yield the fields of a name at any depth, outer ones first."""
-        waiting = [self]
+        waiting: list[Field] = [self]
         while waiting:
             found = waiting.pop()
             waiting.extend(reversed(found.parts))

@@ -32,9 +32,9 @@ def items_in_values(loaded: Any, text: str) -> tuple[Items, Any] | None:
     Raises:
         Refusal: it is nested too deeply, or has too many values.
     """
-    pairs = cast("tuple[tuple[str, Any], ...]", loaded) if isinstance(loaded, tuple) else ()
-    kinds = [(name, value) for name, value in pairs if name in READ and isinstance(value, tuple)]
-    if len(kinds) != 1 or not any(key == "metadata" and isinstance(value, tuple) for key, value in kinds[0][1]):
+    pairs = _pairs(loaded)
+    kinds = [(name, _pairs(value)) for name, value in pairs if name in READ]
+    if len(kinds) != 1 or not any(key == "metadata" and _pairs(value) for key, value in kinds[0][1]):
         return None
     kind, content = kinds[0]
     items = list(oscal(Fields().of_values(kind, content, lines_by_id(text))))
@@ -42,6 +42,11 @@ def items_in_values(loaded: Any, text: str) -> tuple[Items, Any] | None:
         return None
     rest = tuple((name, _without(value, READ[kind]) if value is content else value) for name, value in pairs)
     return items, rest
+
+
+def _pairs(value: Any) -> tuple[tuple[str, Any], ...]:
+    """Return the pairs of an object; none of any other value."""
+    return cast("tuple[tuple[str, Any], ...]", value) if isinstance(value, tuple) else ()
 
 
 def _without(pairs: tuple[tuple[str, Any], ...], read: frozenset[str]) -> tuple[tuple[str, Any], ...]:

@@ -1,7 +1,7 @@
 """Child process: XCCDF benchmarks, such as STIGs, to items: the rules, and the profiles that select them.
 
 A rule's id is what people cite: its version in a STIG ("RHEL-08-010000"), else its id without the part that XCCDF 1.2
-prescribes ("xccdf_org.example_rule_"). Its whole id is the attribute `id`, by which profiles name it.
+prescribes ("xccdf_org.example_rule_"). Its whole id is its attribute `rule`.
 """
 
 from __future__ import annotations
@@ -113,13 +113,11 @@ class _Benchmark:
                     _ = described.append(value) if key == "description" else _add(about, key, self._filled(value))
             elif each.name != "title":
                 for key, value in map(_pair, told(each)):
-                    _add(about, key, self._filled(value))
+                    _add(about, "rule" if key == "id" else key, self._filled(value))
             links += self._links(each)
         text = self._filled("\n\n".join(described))
         blocks = [piece(BlockKind.PARAGRAPH, each) for each in text.split("\n\n") if each.strip()]
-        if (
-            not blocks and title and not title.endswith((".", ";", ":"))
-        ):  # a heading, if not a sentence, demands nothing
+        if not blocks and title and not title.endswith((".", ";", ":")):  # only headings that are sentences demand
             blocks = [piece(BlockKind.PARAGRAPH, title)]
         attributes = {**about, **given}
         blocks += _notes(attributes)
