@@ -97,27 +97,21 @@ class _Oscal:
         stated = [each for each in parts if each.says("name") == "statement"]
         stated = stated or [each for each in parts if not each.says("name").startswith(_ASIDE)]
         blocks = [piece(BlockKind.PARAGRAPH, self._filled(each)) for each in _texts(control)]
-        for each in stated:
-            blocks += self._blocks(each)
-        text = "\n".join("  " * each.get("depth", 0) + _labelled(each) for each in blocks)
-        asides: dict[str, str] = {}
-        for each in parts:
-            if each not in stated:
-                name, said = each.says("name"), "\n".join(self._lines(each))
-                asides[name] = f"{asides[name]}\n\n{said}" if name in asides else said
+        blocks += self._stated(stated)
+        asides = self._asides(each for each in parts if each not in stated)
         params = "\n".join(map(_told_param, control.all("param")))
-        beside = {name: said for name, said in {**asides, "parameters": params}.items() if said}
+        beside = {**asides, "parameters": params} if params else asides
         return {
             "id": self._own[control],
             "heading": control.says("title"),
-            "text": text or ("Withdrawn." if is_gone else ""),
+            "text": _demanded(blocks) or ("Withdrawn." if is_gone else ""),
             "level": level,
             "kind": control.says("class") or "control",
             "attributes": {**attributes, **beside},
             "links": links,
             "line": control.line,
             "informative": is_gone,
-            "blocks": [*blocks, *self._notes(beside, control.all("part")), *self._notes(attributes)],
+            "blocks": [*blocks, *self._notes(beside, parts), *self._notes(attributes)],
         }
 
     def _attributes(self, given: Field) -> tuple[dict[str, str], list[list[str]]]:
@@ -152,15 +146,27 @@ class _Oscal:
 
     # ---- words of parts
 
+    def _stated(self, parts: Iterable[Field]) -> list[Piece]:
+        """Return the blocks of parts that demand something, then a note of what these say beside their words."""
+        found, beside = list[Piece](), list[str]()
+        for part in parts:
+            found += self._blocks(part)
+            for each in part.below("part"):
+                beside += [f"{_label(each)} {line}".strip() for line in self._beside(each)]
+        return [*found, *([piece(BlockKind.NOTE, "\n".join(beside))] if beside else [])]
+
+    def _asides(self, parts: Iterable[Field]) -> dict[str, str]:
+        """Return what parts say that demand nothing, by their names."""
+        found: dict[str, list[str]] = {}
+        for each in parts:
+            found.setdefault(each.says("name") or "part", []).append("\n".join(self._lines(each)))
+        return {name: said for name, texts in found.items() if (said := "\n\n".join(filter(None, texts)))}
+
     def _blocks(self, part: Field, depth: int = -1) -> Iterator[Piece]:
         """Yield the blocks of a part: paragraphs, and the parts inside as list items with their labels."""
         label = _label(part)
-        said = [self._filled(text) for text in _texts(part)]
-        title = part.says("title")
-        more = [*([title] if title else []), *said, *self._beside(part)]
-        if not more and label:
-            more = [label]
-        for place, text in enumerate(more):
+        said = [*filter(None, [part.says("title")]), *(self._filled(text) for text in _texts(part))]
+        for place, text in enumerate(said or filter(None, [label])):
             is_item = depth >= 0 or bool(label)
             kind = BlockKind.LIST_ITEM if is_item and not place else BlockKind.PARAGRAPH
             marker = label if is_item and not place and text != label else ""
@@ -248,16 +254,16 @@ class _Oscal:
 
     def _selected(self, name: str, alters: list[Field], level: str) -> dict[str, Any]:
         blocks: list[Piece] = []
-        for alter in alters:
-            for change in alter.all("add", "remove"):
-                parts = change.all("part")
-                rest = [line for each in change.parts if each not in parts for line in told(each, change.name)]
-                blocks += [piece(BlockKind.NOTE, "\n".join(rest))] if rest else []
-                for each in parts:
-                    blocks += self._blocks(each)
+        for change in (each for alter in alters for each in alter.all("add", "remove")):
+            parts = change.all("part")
+            rest = [line for each in change.parts if each not in parts for line in told(each, change.name)]
+            asides = [each for each in parts if each.says("name").startswith(_ASIDE)]
+            blocks += [piece(BlockKind.NOTE, "\n".join(rest))] if rest else []
+            blocks += self._stated(each for each in parts if each not in asides)
+            blocks += self._notes(self._asides(asides), asides)
         return {
             "id": name or "alter",
-            "text": "\n".join(each["text"] for each in blocks),
+            "text": _demanded(blocks),
             "level": level,
             "kind": "changed control" if alters else "selected control",
             "links": [[name, "select"]] if level else [[name, "alter"]],
@@ -294,10 +300,9 @@ class _Oscal:
         control = claim.says("control-id")
         self._params = {**given, **_set_in(claim)}
         blocks = list(self._said(claim, frozenset({"uuid", "control-id"})))
-        said = [each["text"] for each in blocks if each["kind"] != BlockKind.NOTE]
         return {
             "id": name,
-            "text": "\n".join(said),
+            "text": _demanded(blocks),
             "level": level,
             "kind": "implemented requirement",
             "attributes": {"control-id": control},
@@ -318,6 +323,8 @@ class _Oscal:
                 texts = [self._filled(part.text) for part in each.all("description")]
                 made = piece(BlockKind.PARAGRAPH, "\n".join(filter(None, [": ".join([own, *texts]), *lines])))
                 blocks.append(at_lines(made, each.line, each.line) if each.line else made)
+            elif each.name == "link":
+                rest.append(f"{each.says('rel') or 'link'}: {self._target(each)}")
             elif each.name not in without:
                 rest += told(each)
         return [*blocks, *([piece(BlockKind.NOTE, "\n".join(rest))] if rest else [])]
@@ -336,6 +343,12 @@ def _texts(part: Field) -> Iterator[str]:
     """Yield the paragraphs of a part."""
     for text in (part.text, *(each.text for each in part.all("prose"))):
         yield from (paragraph.strip() for paragraph in text.split("\n\n") if paragraph.strip())
+
+
+def _demanded(blocks: Iterable[Piece]) -> str:
+    """Return the text of an item: all blocks but notes, one on each line, indented as nested."""
+    binding = (each for each in blocks if each["kind"] != BlockKind.NOTE)
+    return "\n".join("  " * each.get("depth", 0) + _labelled(each) for each in binding)
 
 
 def _labelled(block: Piece) -> str:

@@ -51,7 +51,7 @@ def _pairs(value: Any) -> tuple[tuple[str, Any], ...]:
 
 def _without(pairs: tuple[tuple[str, Any], ...], read: frozenset[str]) -> tuple[tuple[str, Any], ...]:
     return tuple(
-        (key, _without(value, read) if key in _NESTED and isinstance(value, tuple) else value)
+        (key, _without(_pairs(value), read) if key in _NESTED and _pairs(value) else value)
         for key, value in pairs
         if not (singular(key) in read and (isinstance(value, list) or key in read))
     )
