@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -298,8 +299,9 @@ def xml_tree(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
         return
     if check:
         return
-    if catalogue := items_in_element(root):
-        yield from messages(itertools.chain(item_pieces(catalogue), _xml_pieces(root)))
+    catalogue, read = items_in_element(root)
+    if catalogue:
+        yield from messages(itertools.chain(item_pieces(catalogue), _xml_pieces(root, read)))
         return
     write_equations(root)
     if is_rfc(root):
@@ -358,8 +360,8 @@ def _prose_pieces(root: Element) -> Iterator[Piece]:
     yield facts(title=title[:300], metadata={"root": about})
 
 
-def _xml_pieces(root: Element) -> Iterator[Piece]:
-    builder = _XmlBuilder()
+def _xml_pieces(root: Element, read: AbstractSet[Element] = frozenset()) -> Iterator[Piece]:
+    builder = _XmlBuilder(read)
     node = builder.node(root, 0)
     label = node.name
     title = next((part.value for part in node.parts if part.name == "title" and part.value), "") or ""
@@ -376,9 +378,10 @@ def _xml_pieces(root: Element) -> Iterator[Piece]:
 
 
 class _XmlBuilder:
-    """Make nodes of elements, and count what is lost."""
+    """Make nodes of elements, except of those that have been read, and count what is lost."""
 
-    def __init__(self) -> None:
+    def __init__(self, read: AbstractSet[Element]) -> None:
+        self._read = read
         self.entities: set[str] = set()
         self.dropped = 0
 
@@ -396,7 +399,7 @@ class _XmlBuilder:
             raise Refusal("unsupported", f"Its elements are nested more than {_MOST_DEPTH} levels deep.")
         name = local_name(element)
         attributes = [_Node(f"@{without_namespace(key)}", value) for key, value in element.attrib.items()]
-        children = [child for child in element if isinstance(child.tag, str)]
+        children = [child for child in element if isinstance(child.tag, str) and child not in self._read]
         text = self._text(element)
         if not children or text is not None:
             if children:

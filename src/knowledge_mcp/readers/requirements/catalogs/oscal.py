@@ -52,6 +52,7 @@ class _Oscal:
 
     def __init__(self, root: Field) -> None:
         self._params: dict[str, Field] = {}
+        self._values: dict[tuple[Field, int], str] = {}
         for each in root.below("param"):
             names = [each.says("id"), *(_value(prop) for prop in each.all("prop") if _is(prop, "alt-identifier"))]
             self._params.update((name, each) for name in names if name not in self._params)
@@ -203,6 +204,11 @@ class _Oscal:
         param = self._params.get(name)
         if param is None or inside >= _MOST_INSIDE:
             return written if param is None else f"[{name}]"
+        if (param, inside) not in self._values:  # of a parameter that stands in many texts, once
+            self._values[param, inside] = self._said_of(param, name, inside)
+        return self._values[param, inside]
+
+    def _said_of(self, param: Field, name: str, inside: int) -> str:
         values = [each.text for each in param.all("value")]
         selects = param.all("select")
         chosen = [each.text.strip() for select in selects for each in select.all("choice")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, TypeAlias, cast
 
 from knowledge_mcp.readers.requirements.catalogs.fields import Fields, lines_by_id, singular
@@ -57,8 +58,11 @@ def _without(pairs: tuple[tuple[str, Any], ...], read: frozenset[str]) -> tuple[
     )
 
 
-def items_in_element(root: Element) -> Items:
-    """Read OSCAL, or the first XCCDF benchmark, from XML, and remove from it what was read; empty for another file.
+def items_in_element(root: Element) -> tuple[Items, AbstractSet[Element]]:
+    """Read OSCAL, or the first XCCDF benchmark, from XML.
+
+    Returns:
+        The sections and items, and the elements that they are made of; nothing of another file.
 
     Raises:
         Refusal: it is nested too deeply, or has too much.
@@ -70,14 +74,11 @@ def items_in_element(root: Element) -> Items:
     elif benchmark is not None:
         found, read, items = benchmark, READ_OF_XCCDF, list(xccdf(Fields().of_element(benchmark)))
     else:
-        return []
+        return [], frozenset()
     if not any("id" in each for each in items):
-        return []
-    for above in (found, *(each for each in found if local_name(each) in _NESTED)):
-        for each in list(above):
-            if local_name(each) in read:
-                above.remove(each)
-    return items
+        return [], frozenset()
+    above = (found, *(each for each in found if local_name(each) in _NESTED))
+    return items, {each for parent in above for each in parent if local_name(each) in read}
 
 
 def yaml_values(text: str) -> Any:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from knowledge_mcp.language.force import detect_convention, force_of
 from knowledge_mcp.language.identifiers import is_identifier
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.requirements.catalogs.fields import Field, told
@@ -25,6 +26,7 @@ _TAG = re.compile(r"<(/?)([A-Z][A-Za-z]{2,40})>")
 _PLACE = re.compile(r"\{\{ insert: param, ([^\s{}]{1,300}) \}\}")
 _LONGEST_VALUE = 500
 """Characters of a value in the text of a rule; of a longer one, its name is enough."""
+_ORDINARY = detect_convention("")
 _WHOLE = frozenset({"title", "description", "id", "Group", "Rule", "version"})
 _LINKED = {"requires": "idref", "conflicts": "idref"}
 _SELECTS = ("unselect", "select")
@@ -117,7 +119,7 @@ class _Benchmark:
             links += self._links(each)
         text = self._filled("\n\n".join(described))
         blocks = [piece(BlockKind.PARAGRAPH, each) for each in text.split("\n\n") if each.strip()]
-        if not blocks and title and not title.endswith((".", ";", ":")):  # only headings that are sentences demand
+        if not blocks and title and not _demands(title):
             blocks = [piece(BlockKind.PARAGRAPH, title)]
         attributes = {**about, **given}
         blocks += _notes(attributes)
@@ -183,6 +185,11 @@ class _Benchmark:
             return f"[{_short(name)}]"
         default = next((each.text for each in value.all("value") if not each.says("selector")), "")
         return default if 0 < len(default) <= _LONGEST_VALUE else f"[{value.says('title')[:200] or _short(name)}]"
+
+
+def _demands(title: str) -> bool:
+    """Return whether a title is read as a requirement: a sentence with "must" or the like, as newer STIGs have it."""
+    return title.endswith(".") and force_of(title, _ORDINARY) is not None
 
 
 def _short(name: str) -> str:
