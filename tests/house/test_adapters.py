@@ -7,7 +7,7 @@ from typing import get_args
 
 from knowledge_mcp import registry
 from knowledge_mcp.model.collection import ProviderName, StoreName
-from knowledge_mcp.model.source import MEDIA_TYPES
+from knowledge_mcp.model.source import MEDIA_TYPES, OSCAL_YAML
 from tests.house.adapters import adapters, leaning_on_a_sibling
 
 REGISTRY = 'STORES = {"one": "knowledge_mcp.stores.one:One", "two": "knowledge_mcp.stores.two.store:Two"}\n'
@@ -25,7 +25,9 @@ def _lay(root: Path, files: dict[str, str]) -> Path:
 def test_every_adapter_can_be_chosen_and_every_type_of_file_has_a_reader() -> None:
     assert {*get_args(StoreName), "memory"} == {*registry.STORES}, "name it in model/collection.py: StoreName"
     assert {*get_args(ProviderName)} == {*registry.EMBEDDERS}, "name it in model/collection.py: ProviderName"
-    assert {*MEDIA_TYPES.values()} == {*registry.READERS}, "registry.py: READERS, model/source.py: MEDIA_TYPES"
+    assert {*MEDIA_TYPES.values(), OSCAL_YAML} == {*registry.READERS}, (
+        "registry.py: READERS, model/source.py: MEDIA_TYPES"
+    )
 
 
 def test_adapters_are_read_from_the_registry(tmp_path: Path) -> None:

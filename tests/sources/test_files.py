@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from knowledge_mcp.model.errors import InvalidInputError, NotFoundError
 from knowledge_mcp.model.ingest import SkippedFile
-from knowledge_mcp.model.source import MEDIA_TYPES, SourceItem, media_type_of
+from knowledge_mcp.model.source import MEDIA_TYPES, OSCAL_YAML, SourceItem, media_type_of
 from knowledge_mcp.sources.files import FileSource
 from knowledge_mcp.sources.scan import files
 
@@ -52,6 +52,14 @@ def test_a_folder_gives_its_files_in_a_stable_order_then_the_folders_below(tmp_p
     source = FileSource(tmp_path)
     assert found(source) == ["a.pdf", "b.pdf", "c.DOCX", "z.md"]
     assert found(source) == found(source)
+
+
+def test_yaml_in_a_folder_is_a_document_only_if_it_holds_controls(tmp_path: Path) -> None:
+    (tmp_path / "mill.yaml").write_text("catalog:\n  uuid: u\n")
+    (tmp_path / "build.yaml").write_text("steps: 1\n")
+    (item,) = FileSource(tmp_path).items()
+    assert isinstance(item, SourceItem)
+    assert (item.name, item.media_type) == ("mill.yaml", OSCAL_YAML)
 
 
 def test_only_the_folder_itself_is_searched_where_it_is_asked(tmp_path: Path) -> None:

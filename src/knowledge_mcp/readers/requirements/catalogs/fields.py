@@ -86,7 +86,7 @@ def told(given: Field, above: str = "") -> Iterator[str]:
 _OF_A_PROPERTY = frozenset({"name", "value", "class", "ns", "uuid"})
 
 
-class Fields:
+class FieldMaker:
     """Makes fields, and counts them.
 
     Raises:

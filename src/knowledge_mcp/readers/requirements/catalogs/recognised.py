@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeAlias, cast
 
-from knowledge_mcp.readers.requirements.catalogs.fields import Fields, lines_by_id, singular
+from knowledge_mcp.readers.requirements.catalogs.fields import FieldMaker, lines_by_id, singular
 from knowledge_mcp.readers.requirements.catalogs.oscal import READ, oscal
 from knowledge_mcp.readers.requirements.catalogs.xccdf import NAMESPACE, xccdf
 from knowledge_mcp.readers.requirements.catalogs.xccdf import READ as READ_OF_XCCDF
@@ -38,7 +38,7 @@ def items_in_values(loaded: Any, text: str) -> tuple[Items, Any] | None:
     if len(kinds) != 1 or not any(key == "metadata" and _pairs(value) for key, value in kinds[0][1]):
         return None
     kind, content = kinds[0]
-    items = list(oscal(Fields().of_values(kind, content, lines_by_id(text))))
+    items = list(oscal(FieldMaker().of_values(kind, content, lines_by_id(text))))
     if not any("id" in each for each in items):
         return None
     rest = tuple((name, _without(value, READ[kind]) if value is content else value) for name, value in pairs)
@@ -70,9 +70,9 @@ def items_in_element(root: Element) -> tuple[Items, AbstractSet[Element]]:
     tag, name = str(root.tag), local_name(root)
     benchmark = next((each for each in root.iter("{*}Benchmark") if str(each.tag).startswith(NAMESPACE)), None)
     if tag.startswith(_OSCAL) and name in READ:
-        found, read, items = root, READ[name], list(oscal(Fields().of_element(root)))
+        found, read, items = root, READ[name], list(oscal(FieldMaker().of_element(root)))
     elif benchmark is not None:
-        found, read, items = benchmark, READ_OF_XCCDF, list(xccdf(Fields().of_element(benchmark)))
+        found, read, items = benchmark, READ_OF_XCCDF, list(xccdf(FieldMaker().of_element(benchmark)))
     else:
         return [], frozenset()
     if not any("id" in each for each in items):
