@@ -68,6 +68,19 @@ def test_what_stands_with_a_requirement_and_rows_of_matrices_declare_links(knowl
     }
 
 
+def test_a_component_is_linked_to_the_controls_that_it_claims_to_implement(knowledge: Command, tmp_path: Path) -> None:
+    about = {"title": "Mill"}
+    control = {"id": "gr-1.1", "title": "Rest", "props": [{"name": "label", "value": "GR-1(1)"}]}
+    (tmp_path / "mill.json").write_text(json.dumps({"catalog": {"metadata": about, "controls": [control]}}))
+    claim = {"control-id": "gr-1.1", "description": "The wheel stops at night."}
+    wheel = {"title": "Wheel", "control-implementations": [{"implemented-requirements": [claim]}]}
+    content = {"component-definition": {"metadata": about, "components": [wheel]}}
+    (tmp_path / "wheel.json").write_text(json.dumps(content))
+    assert linked(knowledge, str(tmp_path / "wheel.json"), str(tmp_path / "mill.json")) == {
+        ("Wheel: gr-1.1", "GR-1(1)")
+    }
+
+
 def test_sections_below_the_heading_of_a_requirement_belong_to_it(knowledge: Command, tmp_path: Path) -> None:
     (tmp_path / "sys.csv").write_text("ID,Text\n" + SYSTEM)
     (tmp_path / "swr.md").write_text(

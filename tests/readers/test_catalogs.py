@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -104,7 +104,7 @@ def as_yaml(value: Any, indent: int = 0) -> str:
             f"{pad}{key}: {json.dumps(inner)}\n"
             if isinstance(inner, str)
             else f"{pad}{key}:\n{as_yaml(inner, indent + 2)}"
-            for key, inner in value.items()
+            for key, inner in cast("dict[str, Any]", value).items()
         )
     return "".join(
         f"{pad}- {json.dumps(each)}\n" if isinstance(each, str) else f"{pad}-\n{as_yaml(each, indent + 2)}"
