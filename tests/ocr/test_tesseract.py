@@ -97,6 +97,28 @@ def test_bullets_are_bullets_and_letters_are_none(engine: TesseractEngine) -> No
     assert error_rate(text.replace("• ", ""), TEXT) <= 0.01
 
 
+def test_print_before_lines_that_is_not_read_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = tuple(OcrWord(text, 95.0, (120, 100, 400, 130), 0) for text in ("Walls",))
+    engine = TesseractEngine()
+
+    def picture(function: str, image: bytes, **arguments: Any) -> Any:
+        printed = [(2.0, box[1], box[3]) for box in arguments["boxes"]]
+        before = [((70, 100, 95, 130), False) for _ in arguments["before"]]
+        return {"rules": [], "print": printed, "unread": 0.0, "before": before}
+
+    def recognise(image: bytes, language: str, mode: str, deadline: float) -> tuple[OcrWord, ...]:
+        return words if mode == "3" else ()
+
+    def gather(function: str, image: bytes, **arguments: Any) -> list[Any]:
+        return [[((70, 100, 95, 130), 150, 0)], image]
+
+    monkeypatch.setattr(engine, "ready", str)
+    monkeypatch.setattr(engine, "picture", picture)
+    monkeypatch.setattr(engine, "job", gather)
+    monkeypatch.setattr(engine, "recognise", recognise)
+    assert engine.read(png(drawn(["Walls"]))).unread == pytest.approx(0.5)
+
+
 def test_two_columns_are_read_one_after_the_other(engine: TesseractEngine) -> None:
     other = ("In the valley the hay was late that year,", "and rain fell on every second day.") * 4
     page = engine.read(png(columns((*LETTER, LETTER[0]), other)))
@@ -182,10 +204,10 @@ def test_strokes_of_a_word_that_was_replaced_are_no_rules(monkeypatch: pytest.Mo
     measured = iter([[rule], [rule, stroke]])
 
     def picture(function: str, image: bytes, **arguments: Any) -> Any:
-        if function == "bullets":
-            return [None] * len(arguments["boxes"])
+        assert function == "measure"
         printed = [(2.0, box[1], box[3]) for box in arguments["boxes"]]
-        return {"rules": next(measured), "print": printed, "unread": 0.0}
+        before = [None] * len(arguments["before"])
+        return {"rules": next(measured), "print": printed, "unread": 0.0, "before": before}
 
     def recognise(image: bytes, language: str, mode: str, deadline: float) -> tuple[OcrWord, ...]:
         return first if mode == "3" else (OcrWord("5.2", 95.0, (150, 48, 200, 78), 0),)

@@ -1,12 +1,12 @@
-"""Bullets of lists, which OCR reads as letters ("e", "¢", "m") or not at all: found by their shape before a line."""
+"""What is printed before lines: bullets, which OCR reads as letters ("e", "¢", "m") or omits, and what is unread."""
 
 from __future__ import annotations
 
 import importlib
 import itertools
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.model.extraction import OcrWord
@@ -28,38 +28,73 @@ _SHAPE = 0.65, 1.5
 """Minimum and maximum width of a bullet in its heights: a dash is wider, a colon narrower."""
 _FULL = 0.65
 """Minimum share of ink in a bullet's box: of a disc it is .79, of most letters .5 and less."""
+_LETTER = 0.4
+"""Minimum height of a letter or digit, in heights of its line."""
 _CONTRAST = 60
 """Minimum difference between ink and paper, of 255: grain has less."""
 
 
 def height_of(words: Sequence[OcrWord]) -> float:
-    """Return the usual height of words in pixels."""
-    return statistics.median([word.box[3] - word.box[1] for word in words])
+    """Return the usual height of words in pixels; 0 without words."""
+    return statistics.median([word.box[3] - word.box[1] for word in words]) if words else 0.0
 
 
-def places_of(words: Sequence[OcrWord]) -> Iterator[tuple[int, Box]]:
-    """Yield where a bullet may be: the index of the word that would follow, and a box.
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a bullet, number or marker may be: the index of the word that would follow, and a box in pixels.
 
-    It is around the first word of a line if that is short, or between the line and the words before it.
+    Attributes:
+        is_free: whether no word was read there.
     """
-    height = height_of(words) if words else 0.0
-    longer = [word.box for word in words if len(word.text) > _MISREAD]
+
+    at: int
+    box: Box
+    is_free: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Print at a place before a line: its box in pixels, and whether it is a bullet."""
+
+    place: Place
+    box: Box
+    is_bullet: bool
+
+
+def unread_boxes(starts: Sequence[Start]) -> list[Box]:
+    """Return the boxes of what is printed before lines and neither a word nor a bullet; specks do not count."""
+    free = (each for each in starts if each.place.is_free and not each.is_bullet)
+    return [each.box for each in free if each.box[3] - each.box[1] >= _LETTER * (each.place.box[3] - each.place.box[1])]
+
+
+def places_of(words: Sequence[OcrWord]) -> Iterator[Place]:
+    """Yield the places before lines: around their first word and the word before it if they are short, and between."""
+    height = height_of(words)
     margin = round(_MARGIN * height)
+
+    def around(box: Box, end: int) -> Box:
+        return box[0] - margin, box[1] - margin, min(box[2] + margin, end), box[3] + margin
+
     for _, line in itertools.groupby(enumerate(words), key=lambda numbered: numbered[1].line):
         (at, first), *rest = line
-        left, top, right, bottom = first.box
+        left, top, _, bottom = first.box
         if rest and len(first.text) <= _MISREAD:
             following, after = rest[0]
-            yield following, (left - margin, top - margin, min(right + margin, after.box[0]), bottom + margin)
-        middle = (top + bottom) / 2
-        before = [box[2] for box in longer if box[1] < middle < box[3] and box[2] <= left]
-        start, end = max(round(left - _REACH * height), *before, 0), round(left - _GAP * height)
+            yield Place(following, around(first.box, after.box[0]), is_free=False)
+        middle, start = (top + bottom) / 2, max(round(left - _REACH * height), 0)
+        level = (word for word in words if word.box[1] < middle < word.box[3] and start < word.box[2] <= left)
+        before = max(level, key=lambda word: word.box[2], default=None)
+        if before is not None:
+            start = before.box[2] + margin
+            if len(before.text) <= _MISREAD:
+                yield Place(at, around(before.box, left), is_free=False)
+        end = round(left - _GAP * height)
         if start < end:
-            yield at, (start, top, end, bottom)
+            yield Place(at, (start, top, end, bottom), is_free=True)
 
 
-def solid_in(image: Image, boxes: Sequence[Sequence[int]], height: float) -> Iterator[Box | None]:
-    """Yield for each box what is printed in it if that is one solid sign as a bullet has; otherwise None.
+def print_in(image: Image, boxes: Sequence[Sequence[int]], height: float) -> Iterator[tuple[Box, bool] | None]:
+    """Yield for each box the box of what is printed in it, and whether that is a bullet; None if it is empty.
 
     Args:
         image: the page, dark on white.
@@ -67,9 +102,9 @@ def solid_in(image: Image, boxes: Sequence[Sequence[int]], height: float) -> Ite
         height: of the page's words.
     """
     np: Any = importlib.import_module("numpy")
-    shades = np.asarray(image, dtype=np.int16)
+    shades = np.asarray(image, dtype=np.uint8)
     for left, top, right, bottom in ((max(left, 0), max(top, 0), right, bottom) for left, top, right, bottom in boxes):
-        part = shades[top:bottom, left:right]
+        part = shades[top:bottom, left:right].astype(np.int16)
         dark, light = (int(part.min()), int(part.max())) if part.size else (0, 0)
         ink = 2 * part < dark + light
         rows, columns = (np.nonzero(ink.sum(axis=axis) > 1)[0] for axis in (1, 0))
@@ -81,11 +116,12 @@ def solid_in(image: Image, boxes: Sequence[Sequence[int]], height: float) -> Ite
         fits = all(_SIZES[0] * height <= size <= _SIZES[1] * height for size in (tall, wide))
         is_solid = float(ink[high:low, start:end].mean()) >= _FULL
         is_bullet = fits and is_solid and _SHAPE[0] * tall <= wide <= _SHAPE[1] * tall
-        yield (left + start, top + high, left + end, top + low) if is_bullet else None
+        yield (left + start, top + high, left + end, top + low), is_bullet
 
 
-def with_bullets(words: Sequence[OcrWord], bullets: Mapping[int, Box]) -> tuple[OcrWord, ...]:
-    """Insert bullets before the words with these indexes, instead of the short words in their place."""
+def with_bullets(words: Sequence[OcrWord], starts: Sequence[Start]) -> tuple[OcrWord, ...]:
+    """Insert bullets before the words that follow them, instead of the short words in their place."""
+    bullets = {start.place.at: start.box for start in starts if start.is_bullet}
     found: list[OcrWord] = []
     for at, word in enumerate(words):
         across, along = (word.box[0] + word.box[2]) / 2, (word.box[1] + word.box[3]) / 2

@@ -12,7 +12,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from knowledge_mcp.ocr.bullets import solid_in
+from knowledge_mcp.ocr.bullets import print_in
 from knowledge_mcp.ocr.remains import pieces_of, sheet_of
 from knowledge_mcp.ocr.rules import Box, flattened, ink_of, mark_runs, print_of, rules_of
 
@@ -75,16 +75,19 @@ _RUN = 3
 """Minimum squares side by side of a word instead of a speck, and minimum strokes in a line of a rule."""
 
 
-def measure(path: str, *, boxes: Sequence[Sequence[int]]) -> Iterator[dict[str, Any]]:
-    """Yield measurements of a page.
+def measure(
+    path: str, *, boxes: Sequence[Sequence[int]], before: Sequence[Sequence[int]], height: float
+) -> Iterator[dict[str, Any]]:
+    """Yield measurements of a page with the boxes of its words, boxes before its lines, and the height of its words.
 
-    `rules` has the ends of each rule, `print` the result of `print_of` for each word, `unread` the share 0..1 of print
-    that is in no word's box.
+    `rules` has the ends of each rule, `print` the result of `print_of` for each word, `before` that of `print_in` for
+    each box before a line, `unread` the share 0..1 of print that is in no word's box.
     """
     with _open(path) as image:
         yield {
             "rules": rules_of(image, boxes),
             "print": print_of(image, boxes),
+            "before": list(print_in(image, before, height)),
             "unread": _unread(image, boxes),
         }
 
@@ -148,12 +151,6 @@ def gather(
     yield [(piece.box, piece.left, piece.line) for piece in pieces]
     if pieces:
         yield _printed(sheet_of(flat, word, pieces, height), dpi)
-
-
-def bullets(path: str, *, boxes: Sequence[Sequence[int]], height: float) -> Iterator[list[Box | None]]:
-    """Yield for each box the bullet in it (see `bullets.solid_in`)."""
-    with _open(path) as image:
-        yield list(solid_in(image, boxes, height))
 
 
 def flatten(path: str, *, rules: Sequence[Box]) -> Iterator[bytes]:

@@ -99,11 +99,27 @@ def _share(one: Box, other: Box) -> bool:
     return min(one[2], other[2]) > max(one[0], other[0]) and min(one[3], other[3]) > max(one[1], other[1])
 
 
-def count_lost(pieces: Sequence[LeftPiece], words: Sequence[OcrWord], rules: Sequence[Box]) -> int:
-    """Count the pieces of print in cells that are not words: a digit that was not read would be an empty cell."""
+def count_lost(
+    pieces: Sequence[LeftPiece], words: Sequence[OcrWord], rules: Sequence[Box], before: Sequence[Box] = ()
+) -> int:
+    """Count the pieces of print in cells and before lines that are not words: a cell would be empty, a line unnumbered.
+
+    Args:
+        pieces: all that were left.
+        words: those of the page now.
+        rules: those of the page.
+        before: boxes of what is printed before lines.
+    """
     cells = _around_rules(rules)
-    inside = [piece.box for piece in pieces if _is_in(piece.box, cells)]
+    boxes = [piece.box for piece in pieces]
+    inside = [box for box in boxes if _is_in(box, cells) or any(_share(box, start) for start in before)]
     return sum(not any(_share(box, word.box) for word in words) for box in inside)
+
+
+def begins_doubtfully(words: Sequence[OcrWord]) -> bool:
+    """Return whether the number of some line is doubtful."""
+    starts = (next(line) for _, line in itertools.groupby(words, key=lambda word: word.line))
+    return any(word.confidence < DOUBTFUL and _HAS_DIGIT(word.text) is not None for word in starts)
 
 
 def with_edges(words: Sequence[OcrWord], rules: Sequence[Box] = ()) -> list[Box]:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, TimedOutError, reason_of
 from knowledge_mcp.model.extraction import OcrPage, OcrWord
-from knowledge_mcp.ocr.bullets import height_of, places_of, with_bullets
+from knowledge_mcp.ocr.bullets import Start, height_of, places_of, unread_boxes, with_bullets
 from knowledge_mcp.ocr.invocation import (
     find_program,
     in_sure_lines,
@@ -33,7 +33,7 @@ from knowledge_mcp.ocr.invocation import (
     weight_of,
     words_of,
 )
-from knowledge_mcp.ocr.readings import count_lost, doubtful_boxes, with_edges, with_missing
+from knowledge_mcp.ocr.readings import begins_doubtfully, count_lost, doubtful_boxes, with_edges, with_missing
 from knowledge_mcp.ocr.remains import LeftPiece, words_of_pieces
 from knowledge_mcp.ocr.rules import Box, Straightening, count_crossed, fall_of
 from knowledge_mcp.support.checkpoints import GLANCE, checkpoint
@@ -299,22 +299,15 @@ class _Attempts:
             again = self._attempt(self._flat(best, rules))
             more, less = (again, best) if again.weight > best.weight else (best, again)
             best, seen = self._with_words(best, with_missing(more.words, less.words), seen)
-        if best.words and (rules or seen["unread"] >= _LEAST_UNREAD):
+        starts: list[Start] = seen["starts"]
+        unread = rules or seen["unread"] >= _LEAST_UNREAD or unread_boxes(starts) or begins_doubtfully(best.words)
+        if best.words and unread:
             left, pieces = self._remains(best, rules)
             best, seen = self._with_words(best, with_missing(best.words, left, rules), seen)
-            lost = count_lost(pieces, best.words, rules)
+            lost = count_lost(pieces, best.words, rules, unread_boxes(starts))
             seen["unread"] = max(seen["unread"], lost / (len(best.words) + lost))
-        best, seen = self._with_words(best, self._with_bullets(best), seen)
-        return best, best.confidence, seen
-
-    def _with_bullets(self, reading: _Reading) -> tuple[OcrWord, ...]:
-        places = list(places_of(reading.words))
-        if not places:
-            return reading.words
-        boxes, height = [box for _, box in places], height_of(reading.words)
-        found = self._engine.picture("bullets", reading.png, boxes=boxes, height=height)
-        bullets = {at: tuple(box) for (at, _), box in zip(places, found, strict=True) if box is not None}
-        return with_bullets(reading.words, bullets)
+        best, again = self._with_words(best, with_bullets(best.words, seen["starts"]), seen)
+        return best, best.confidence, {**again, "unread": seen["unread"]}
 
     def _flat(self, reading: _Reading, rules: Sequence[Box]) -> _Reading:
         flat: bytes = self._engine.picture("flatten", reading.png, rules=rules)
@@ -355,9 +348,11 @@ class _Attempts:
         return changed, again
 
     def _measure(self, reading: _Reading) -> dict[str, Any]:
-        boxes = [word.box for word in reading.words]
-        found: dict[str, Any] = self._engine.picture("measure", reading.png, boxes=boxes)
-        return found
+        boxes, places = [word.box for word in reading.words], list(places_of(reading.words))
+        before, height = [place.box for place in places], height_of(reading.words)
+        found: dict[str, Any] = self._engine.picture("measure", reading.png, boxes=boxes, before=before, height=height)
+        starts = [Start(place, *printed) for place, printed in zip(places, found["before"], strict=True) if printed]
+        return {**found, "starts": starts}
 
     def _best(self, png: bytes) -> _Reading:
         first = self._attempt(_Reading(png, ()))
