@@ -207,3 +207,14 @@ def test_numbered_lines_are_headings_where_their_style_makes_them_bold_or_large(
 )  # fmt: skip
 def test_numbers_are_written_as_their_format_says(number: int, number_format: str, printed: str) -> None:
     assert format_number(number, number_format) == printed
+
+
+def test_an_annex_in_a_style_that_skips_levels_is_beside_the_clauses() -> None:
+    printed = {
+        "1 Scope": 0, "1.1 Uses": 1, "1.1.1 Ports": 2, "Annex A (normative): Signs": 7, "A.1 General": 0,
+        "Annex B (informative): History": 7,
+    }  # fmt: skip
+    document = read_docx("".join(p(text, "", f'<w:outlineLvl w:val="{level}"/>') for text, level in printed.items()))
+    assert [(level, number) for level, number, _ in outline(document)] == [
+        (1, "1"), (2, "1.1"), (3, "1.1.1"), (1, "A"), (2, "A.1"), (1, "B"),
+    ]  # fmt: skip

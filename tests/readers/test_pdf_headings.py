@@ -115,6 +115,30 @@ def test_an_entry_over_two_lines_is_one_entry() -> None:
     assert [entry.title for entry in contents_of(made).entries] == titles
 
 
+def test_contents_without_pages_below_their_title_in_another_language_name_the_headings_once() -> None:
+    made = Sheets()
+    made.line("Inhaltsübersicht")
+    names = ("Zweck", "Form der Prüfung von Gruppen (§ 8 Satzung)", "Aufbau", "Dauer", "Fristen", "Sprache")
+    titles = [f"§ {number} {name}" for number, name in enumerate(names, 1)]
+    for title in titles:
+        start, bracket, rest = title.partition(" (")
+        made.line(start)
+        if bracket:
+            made.line(f"({rest}", x=90)
+    made.turn()
+    ending = ["I. Schluss und Übergang", "§ 7 Aufsicht", "§ 8 Geltung ab Mai"]
+    for title in ending:
+        made.line(title)
+    for title in (*titles, *ending):
+        made.heading(title)
+        made.prose(20)
+        made.turn()
+    contents = contents_of(made)
+    assert [entry.title for entry in contents.entries] == [*titles, *ending]
+    assert contents.pages == [1]
+    assert [line.text for page in made.pages[:2] for line in page.lines][:2] == ["Inhaltsübersicht", "§ 1 Zweck"]
+
+
 # ---- numbering
 
 

@@ -95,7 +95,7 @@ _TITLES: tuple[tuple[SectionRole, re.Pattern[str]], ...] = (
             r"|document overview|system overview|general introduction|(?:table of )?contents|list of (?:figures|tables)"
             r"|acknowledge?ments?|revision history|document history|change (?:log|history)|authority|copyright.*"
             r"|note to readers|identification"
-            r"|(?:nationales |europäisches )?vorwort|einleitung"
+            r"|(?:nationales |europäisches )?vorwort|einleitung|vorbemerkung(?:en)?(?: zu[mr]? .*)?"
             r"|anwendungsbereich|inhalt(?:sverzeichnis)?|avant-propos(?: européen| national)?|sommaire"
             r"|domaine d['’]application|résumé|prólogo|introducción|índice"
             r"|objeto(?: y campo de aplicación)?|campo de aplicación)"
@@ -193,6 +193,19 @@ def speaks_of_document(title: str) -> bool:
     plain = _plain(title)
     is_about = _FRONT_MATTER.match(plain) or _HISTORY.fullmatch(plain)
     return role_of_title(title) in roles or is_about is not None
+
+
+_CONTENTS = re.compile(
+    r"(?:table of )?contents|inhalt(?:s(?:verzeichnis|übersicht|angabe))?|sommaire|table des matières"
+    r"|índice(?: general)?(?: de contenidos?)?|(?:tabla de )?contenidos?|sumario|indice(?: generale)?|sommario"
+    r"|sumário|inhoud(?:sopgave)?|innehåll(?:sförteckning)?|ind?hold(?:sfortegnelse)?|innhold(?:sfortegnelse)?"
+    r"|spis treści|содержание|оглавление|目次|目录|目錄|목차|차례"
+)
+
+
+def names_contents(title: str) -> bool:
+    """Return whether a title announces the document's table of contents."""
+    return _CONTENTS.fullmatch(_plain(title)) is not None
 
 
 FEWEST_LISTED = 4

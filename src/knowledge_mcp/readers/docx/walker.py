@@ -14,6 +14,7 @@ from knowledge_mcp.language.openings import (
     caption_label,
     caption_target,
     example_label,
+    is_annex,
     is_of_example,
     level_of_numbered,
     note_label,
@@ -216,7 +217,7 @@ class DocxWalker:
         if parts.number is None and label is not None and not label.is_bullet:
             parts = NumberedTitle(label.text.strip(" .:()"), words, parts.informative)
         shown = parts.printed(printed)
-        level = self._level_of(parts.number, outline + 1)
+        level = self._level_of(parts, outline + 1)
         self._builder.heading(
             parts.title,
             level=level,
@@ -230,10 +231,16 @@ class DocxWalker:
         if parts.number:
             self._bookmarks.mean(paragraph.bookmarks, *section_target(parts))
 
-    def _level_of(self, number: str | None, styled: int) -> int:
-        """Return a heading's level: that of its style, or deeper if its number extends that of an open section."""
-        level = max(styled, level_of_numbered(number, styled, reversed(self._open)))
-        self._open = [*(each for each in self._open if each[1] < level), (number, level)]
+    def _level_of(self, parts: NumberedTitle, styled: int) -> int:
+        """Return a heading's level: that of its style, or deeper if its number extends that of an open section.
+
+        An annex is no part of a clause: if its style skips levels, as "Heading 8" does, it is beside the clauses.
+        """
+        deepest = max((level for _, level in self._open), default=0)
+        if is_annex(parts.keyword) and styled > deepest + 1:
+            styled = next((level for number, level in self._open if number), 1)
+        level = max(styled, level_of_numbered(parts.number, styled, reversed(self._open)))
+        self._open = [*(each for each in self._open if each[1] < level), (parts.number, level)]
         return level
 
     def _typed_heading(self, paragraph: Paragraph, label: Label | None) -> bool:

@@ -151,7 +151,8 @@ def compose(
     flows = in_languages(pages)
     contents = [take_contents(some) for some in flows]
     body = body_of(list(itertools.chain.from_iterable(flows)))
-    named = outline_headings(_below(heads, outline), pages) or tagged_headings(tagged, pages)
+    bookmarks = _without_entries(_below(heads, outline), {number for each in contents for number in each.pages})
+    named = outline_headings(bookmarks, pages) or tagged_headings(tagged, pages)
     parts = [
         _structured(some, body, named, listed_headings(listed.entries, some))
         for some, listed in zip(flows, contents, strict=True)
@@ -183,6 +184,18 @@ def _below(heads: Sequence[Line], outline: Sequence[engine.Bookmark]) -> list[en
     """Leave out bookmarks of the titles of columns, which every page has."""
     titles = {(line.page, letters_of(line.text)) for line in heads}
     return [each for each in outline if (each.page, letters_of(each.title)) not in titles]
+
+
+def _without_entries(outline: Sequence[engine.Bookmark], listing: Collection[int]) -> list[engine.Bookmark]:
+    """Leave out bookmarks that point to an entry on a page of contents: a later one has the same words."""
+    kept: list[engine.Bookmark] = []
+    later: set[str] = set()
+    for each in reversed(outline):
+        words = letters_of(each.title)
+        if each.page not in listing or words not in later:
+            kept.append(each)
+        later.add(words)
+    return kept[::-1]
 
 
 def _blank(pages: Sequence[PageLayout]) -> list[int]:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from knowledge_mcp.language.clauses import names_contents
 from knowledge_mcp.language.openings import ANNEX_WORDS, NUMBERED_WORDS, opening_of, split_clause_number
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, letters_of, lines_of
 
@@ -33,7 +34,7 @@ _LETTER_ALONE = re.compile(rf"(?:{ANNEX_WORDS})\s+[A-Z]", re.IGNORECASE)
 _RUN_IN = re.compile(r"(?P<heading>(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?\s+[A-Z].{2,80}?)(?:\.| [-–—])\s")
 _ENTRY = re.compile(r"^(?:\d{1,3}|[A-Z])\.\d|\D\s+(?:[ivxlc]+|\d{1,4})$")
 _CONTENTS = re.compile(
-    r"(?:table of )?contents(?: page)?|contents ?[-–—] ?continued|contents \(?continued\)?|page|"
+    r"(?:table of )?contents page|contents ?[-–—] ?continued|contents \(?continued\)?|page|"
     r"(?:section|paragraph|chapter|appendix|annex|title|clause)s? page|appendix(?:es)?",
     re.IGNORECASE,
 )
@@ -41,7 +42,6 @@ _OTHER_LISTS = re.compile(
     r"(?:list of )?(?:tables|figures|illustrations|plates|exhibits|listings|equations)(?: (?:and|&) \w+)?(?: page)?",
     re.IGNORECASE,
 )
-_TITLE = re.compile(r"(?:table of )?contents", re.IGNORECASE)
 _NEAR = 4.0
 _OVER, _DEEPEST = 2, 6
 _MAX_PENDING = 200
@@ -128,7 +128,7 @@ def take_contents(pages: Sequence[PageLayout]) -> Contents:
             found.append(page.number)
             break
         else:
-            if continued and (rows := _last_rows(page, later)):
+            if continued and (rows := _last_rows(page, later, listed)):
                 listed.extend(_read(rows, page.number, captions=captions))
                 _leave_out(page, rows)
     for page in pages[max(most, len(pages) - most) :] if not found else ():
@@ -163,19 +163,38 @@ def _second_column(rows: Sequence[_Row]) -> float | None:
     return (best - 1) * _INDENT if starts[best] + starts[best + 1] >= _FEWEST_ENTRIES else None
 
 
-def _last_rows(page: PageLayout, later: _Later) -> list[_Row]:
-    """Find the last entries of contents that end at the top of a page, above the text."""
+def _are_paged(listed: Sequence[_Listed]) -> bool:
+    """Return whether most entries have the number of a page."""
+    return sum(bool(item.printed) for item in listed) * 2 > len(listed)
+
+
+def _last_rows(page: PageLayout, later: _Later, listed: Sequence[_Listed]) -> list[_Row]:
+    """Find the last entries of contents that end at the top of a page, above the text.
+
+    Without page numbers, the text begins where an entry recurs; until there, the words of numbered ones may differ.
+    """
     rows = _rows(page)
-    ends = itertools.takewhile(
-        lambda row: _SPLIT.fullmatch(row.text) is not None and later.has(row.text, page.number), rows
-    )
-    return list(ends)
+    named = [later.has(row.text, page.number) for row in rows]
+    if _are_paged(listed):
+        return _leading(
+            rows, [own and _SPLIT.fullmatch(row.text) is not None for row, own in zip(rows, named, strict=True)]
+        )
+    known = {_key(item.title) for item in listed}
+    end = next((place for place, row in enumerate(rows) if _key(row.text) in known), 0)
+    if end and all(own or split_clause_number(row.text).number for row, own in zip(rows[:end], named, strict=False)):
+        return rows[:end]
+    return _leading(rows, named)
+
+
+def _leading(rows: Sequence[_Row], are_entries: Sequence[bool]) -> list[_Row]:
+    """Return the entries above the first other row."""
+    return [row for row, _ in itertools.takewhile(lambda pair: pair[1], zip(rows, are_entries, strict=True))]
 
 
 def _rows_at_end(page: PageLayout, later: _Later) -> list[_Row]:
     """Find the entries of contents after the text: they have a title, and recur on earlier pages."""
     for whole in _readings(page):
-        titles = [index for index, row in enumerate(whole) if _TITLE.fullmatch(split_clause_number(row.text).title)]
+        titles = [index for index, row in enumerate(whole) if names_contents(split_clause_number(row.text).title)]
         rows = whole[titles[0] + 1 :] if titles else []
         named = [_SPLIT.fullmatch(row.text) is not None and later.had(row.text, page.number) for row in rows]
         if sum(named) >= _FEWEST_ENTRIES:
@@ -242,13 +261,11 @@ def _extent(rows: Sequence[_Row], entries: Sequence[int]) -> tuple[int, int]:
 
 def is_title_of_list(text: str) -> bool:
     """Return whether this is the title of contents or of a list of figures, which names a part without text."""
-    plain = text.strip()
-    return _TITLE.fullmatch(plain) is not None or _OTHER_LISTS.fullmatch(plain) is not None
+    return names_contents(text) or _OTHER_LISTS.fullmatch(text.strip()) is not None
 
 
 def _is_label(text: str) -> bool:
-    plain = text.strip()
-    return _CONTENTS.fullmatch(plain) is not None or _OTHER_LISTS.fullmatch(plain) is not None
+    return is_title_of_list(text) or _CONTENTS.fullmatch(text.strip()) is not None
 
 
 def _entry_lines(rows: Sequence[_Row], first: int, last: int) -> Iterator[Line]:
@@ -340,11 +357,13 @@ def _key(text: str) -> str:
 def _read(rows: Sequence[_Row], sheet: int, *, captions: bool) -> Iterator[_Listed]:
     """Read rows as entries: a row without a page number continues in the next one if the others have page numbers.
 
+    Without page numbers, a row that begins with a bracket or a small letter continues the one before it.
+
     Entries of lists of figures and tables are omitted: a caption is not a heading.
     """
     paged = sum(_SPLIT.fullmatch(row.text) is not None for row in rows) * 2 >= len(rows)
     start, before = None, ""
-    for row in rows:
+    for row in rows if paged else _joined(rows):
         text = row.text.strip()
         if _is_label(text):
             captions = _OTHER_LISTS.fullmatch(text) is not None
@@ -366,6 +385,18 @@ def _read(rows: Sequence[_Row], sheet: int, *, captions: bool) -> Iterator[_List
         opening = opening_of(words)
         if not captions and not (opening is not None and opening.kind.value == "caption") and letters_of(words):
             yield _Listed(words.rstrip(" .…·_"), left, match["page"] if match else "", sheet)
+
+
+def _joined(rows: Sequence[_Row]) -> list[_Row]:
+    """Join the rows of entries that wrap; no title begins like these."""
+    entries: list[_Row] = []
+    for row in rows:
+        first = row.text[:1]
+        if entries and (first == "(" or first.islower()) and not _NUMBERED.match(row.text):
+            entries[-1] = _Row([*entries[-1].lines, *row.lines])
+        else:
+            entries.append(row)
+    return entries
 
 
 def _entries(listed: Sequence[_Listed], later: _Later) -> list[Entry]:

@@ -8,7 +8,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from knowledge_mcp.language.openings import FORCE_IN_BRACKETS, caption_label, split_clause_number
+from knowledge_mcp.language.clauses import names_contents
+from knowledge_mcp.language.openings import FORCE_IN_BRACKETS, UNTITLED, caption_label, split_clause_number
 from knowledge_mcp.model.document import HeadingSource
 from knowledge_mcp.readers.pdf.engine import Bookmark, TaggedHeading
 from knowledge_mcp.readers.pdf.headings.contents import Entry
@@ -360,6 +361,8 @@ def tagged_headings(tagged: Iterable[TaggedHeading], pages: Sequence[PageLayout]
 def merge_headings(named: Sequence[Heading], detected: Sequence[Heading], pages: Sequence[PageLayout]) -> list[Heading]:
     """Add numbered headings that the file does not name to those it names: clauses deeper than its outline.
 
+    Nothing is below contents, although programs make bookmarks so if the headings after them have a lower style.
+
     If the file names a quarter or more of the numbered headings of some depth, none are added down to that depth.
     Clauses of the first depth are added only if the file names less than half of those with clauses of their own below
     them: programs name the headings of some styles, such as "Contents" and the captions. A list of numbers has none.
@@ -379,25 +382,64 @@ def merge_headings(named: Sequence[Heading], detected: Sequence[Heading], pages:
         here = [heading.number for heading in own if _depth(heading) == candidate]
         if here and sum(number in numbers for number in here) >= _COVERED * len(here):
             depth = candidate
-    if _names_few(own, numbers, taken):
+    titled = {_number_and_title(heading) for heading in named}
+    if _names_few(_chapters(own, pages), titled, taken):
         depth = 0
     added = [
         heading
         for heading in numbered
         if (_depth(heading) > depth if _has_hyphen(heading) in forms else _is_of_other(heading))
-        and heading.number not in numbers
+        and (heading.number not in numbers if depth else _number_and_title(heading) not in titled)
         and not taken & {id(line) for line in heading.lines}
     ]
+    _raise_from_contents(named)
     merged = in_order([*named, *added], pages)
     return _relevel(merged, {id(heading) for heading in added})
 
 
-def _names_few(own: Sequence[Heading], numbers: Collection[str], taken: Collection[int]) -> bool:
-    """Return whether the file names less than half of the chapters: headings of the first depth with clauses below."""
+def _raise_from_contents(named: Sequence[Heading]) -> None:
+    """Put headings below contents at the level of these."""
+    level = shift = 0
+    for heading in named:
+        if names_contents(heading.title):
+            level, shift = heading.level, 0
+        elif not level or heading.level <= level:
+            level = 0
+        else:
+            shift = shift or heading.level - level
+            heading.level = max(heading.level - shift, level)
+
+
+def _chapters(own: Sequence[Heading], pages: Sequence[PageLayout]) -> list[Heading]:
+    """Return the headings of the first depth that are no items of a list.
+
+    These have clauses below, which are headings or paragraphs with a number, or a word or sign before their own: "§ 5".
+    """
     parents = {(heading.number or "").rpartition(".")[0] for heading in own}
-    chapters = [heading for heading in own if heading.number in parents]
-    named = sum(heading.number in numbers or id(heading.lines[0]) in taken for heading in chapters)
+    parents |= {heading.number or "" for heading in own if split_clause_number(heading.lines[0].text).keyword}
+    starts = {id(heading.lines[0]): heading.number for heading in own if _depth(heading) == 1}
+    number = ""
+    for line in itertools.chain.from_iterable(page.lines for page in pages):
+        number = starts.get(id(line)) or number
+        below = UNTITLED.match(line.text)
+        if below is not None and below["number"].partition(".")[0] == number:
+            parents.add(number)
+    return [
+        heading for heading in own if heading.number in parents or split_clause_number(heading.lines[0].text).keyword
+    ]
+
+
+def _names_few(chapters: Sequence[Heading], titled: Collection[tuple[str, str]], taken: Collection[int]) -> bool:
+    """Return whether the file names less than half of the chapters.
+
+    A heading with the number of a chapter and another title is an item of a list.
+    """
+    named = sum(_number_and_title(heading) in titled or id(heading.lines[0]) in taken for heading in chapters)
     return len(chapters) >= _FEWEST and 2 * named < len(chapters)
+
+
+def _number_and_title(heading: Heading) -> tuple[str, str]:
+    return heading.number or "", letters_of(heading.title)
 
 
 def _depth(heading: Heading) -> int:
