@@ -70,6 +70,15 @@ def test_a_property_that_the_text_bears_out_wins_over_print_and_one_of_another_d
     assert chosen((TitleSource.STATED, "crane_final_v3"), printed) == "Inspected Cranes"
 
 
+def test_a_property_that_a_template_left_is_no_title() -> None:
+    assert chosen((TitleSource.STATED, "Harbour crane standard template"), (TitleSource.HEADING, "Inspection")) != (
+        "Harbour crane standard template"
+    )
+    assert choose_title(
+        [TitleCandidate("Crane template", TitleSource.STATED)], "a.pdf", f"{TEXT} This template is"
+    ) == ("Crane template")
+
+
 def test_abbreviations_of_a_property_are_written_as_the_text_does() -> None:
     stated = [TitleCandidate("Crane Inspection Format (Cif) Version 2", TitleSource.STATED)]
     known = f"Crane inspection\nFormat (CIF) version 2 {TEXT}"

@@ -301,6 +301,13 @@ def test_a_made_up_title_property_gives_way_to_the_title_paragraph(made: str) ->
     assert read_docx(p("x")).title == "sample"
 
 
+@pytest.mark.parametrize("field", ["&lt;Title 1; Title 2&gt; (Release 14)", "[Subject]"])
+def test_a_title_in_properties_that_were_never_filled_in_is_not_used(field: str) -> None:
+    core = CORE.format("Spec ab.cde").replace("</dc:title>", f"</dc:title><dc:subject>{field}</dc:subject>", 1)
+    document = read_docx(p("Text of it."), docProps__core=core)
+    assert document.title == "sample"
+
+
 def test_strict_documents_read_like_transitional_ones() -> None:
     strict = "http://purl.oclc.org/ooxml/wordprocessingml/main"
     body = heading(1, "Scope") + heading(2, "Inner") + numbered("Text.", 1, 2)

@@ -218,6 +218,10 @@ def _judged(candidate: TitleCandidate, file_name: str, known: set[str]) -> str:
     return words
 
 
+_TEMPLATES = frozenset("template skeleton vorlage muster modèle gabarit plantilla modello sjabloon".split())
+"""Last words of the properties of a document that was made from a template, whose text does not say that it is one."""
+
+
 def _reads(words: str, *, recognised: bool) -> bool:
     """Return whether text consists of words, not fragments."""
     found = _WORD.findall(words)
@@ -243,6 +247,9 @@ def _is_sure(candidate: TitleCandidate, designation: str) -> bool:
 def _fits(words: str, file_name: str, known: set[str]) -> bool:
     """Return whether a property was written for this document: not a file name, and the text contains its words."""
     if "_" in words or words.casefold() == PurePath(file_name).stem.casefold():
+        return False
+    last = words.rsplit(maxsplit=1)[-1].casefold()
+    if last in _TEMPLATES and last not in known:
         return False
     own = {word.casefold() for word in _WORD.findall(words) if len(word) > 3}
     return len(known) < _ENOUGH_TEXT or not own or len(own & known) >= _KNOWN * len(own)

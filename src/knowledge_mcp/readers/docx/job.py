@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.readers.docx.inline import words_in
@@ -61,7 +61,8 @@ def docx(path: str, *, check: bool) -> Iterator[dict[str, Any]]:
     if not builder.has_text:
         raise _without_text(package)
     yield from builder.taken()
-    yield facts(title=sensible_title(properties.get("title")) or title, metadata=properties)
+    stated = "" if _is_of_template(properties) else sensible_title(properties.get("title"))
+    yield facts(title=stated or title, metadata=properties)
 
 
 def _check(package: Package) -> None:
@@ -201,6 +202,10 @@ _NO_TITLE = re.compile(
 )
 
 
+_TO_FILL_IN = re.compile(r"<[^<>]{1,200}>|\[[^\[\]]{1,200}\]\Z")
+"""What templates have in place of words; an author's subject may begin with a group in brackets."""
+
+
 def read_properties(package: Package) -> dict[str, str]:
     """Read all properties as flat text.
 
@@ -227,6 +232,11 @@ def sensible_title(title: str | None) -> str:
     words = " ".join((title or "").split())
     is_name = "_" in words and " " not in words
     return "" if is_name or _NO_TITLE.fullmatch(words) else words
+
+
+def _is_of_template(properties: Mapping[str, str]) -> bool:
+    """Return whether a field is still to be filled in, as "<Title 1; Title 2>": nobody has touched the properties."""
+    return any(_TO_FILL_IN.match(properties.get(name, "")) for name in ("title", "subject", "keywords", "description"))
 
 
 def _keep(found: dict[str, str], name: str, text: str | None) -> None:
