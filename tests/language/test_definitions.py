@@ -376,3 +376,20 @@ def test_a_dash_between_a_term_and_its_meaning_may_have_no_blank_behind_it() -> 
     (entry,) = _found(_TERMS, Part(BlockKind.LIST_ITEM, "• Allowlist –A list of what is permitted"))
     assert (entry.term, entry.text) == ("Allowlist", "A list of what is permitted")
     assert _found(_TERMS, Part(BlockKind.LIST_ITEM, "• Low –high range of the pump")) == []
+
+
+@pytest.mark.parametrize("title", ["Glossary", "Abbreviations"])
+def test_abbreviations_above_what_they_stand_for_are_defined_where_a_section_prints_them_in_turn(title: str) -> None:
+    printed = [
+        "RBC",
+        "Radio Block Centre",
+        "API",
+        "Application Program Interface",
+        "I/O",
+        "Input/Output",
+        "FM",
+        "Final Model (of it)",
+    ]
+    found = _found(_heading(title, "4", 1), *map(_text, printed))
+    assert [(each.term, each.text) for each in found] == list(zip(printed[::2], printed[1::2], strict=True))
+    assert not _found(_heading(title, "4", 1), *map(_text, ["RBC", "Signals of it", "OBU", "Trains", "FM", "Forests"]))

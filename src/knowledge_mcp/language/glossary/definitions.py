@@ -87,6 +87,7 @@ _PAGES = re.compile(r",\s?\d{1,4}(?:[–-]\d{1,4})?\Z")
 """The end of an index entry."""
 _TERM_GROUPS = ("bold", "under", "quoted", "plain", "symbol")
 _LEAST_PAIRS = 3
+_TERMS = frozenset({SectionRole.DEFINITIONS, SectionRole.ABBREVIATIONS})
 _LONGEST_TERM = 12
 _SYNONYM = 5
 """Maximum words of each of several terms in a row; longer ones are parts of a sentence."""
@@ -139,12 +140,14 @@ class _Finder:
             if printed:
                 yield from printed
                 continue
-            pairs = role is SectionRole.DEFINITIONS and self._alternates(blocks)
+            spelled = role in _TERMS and self._spells_out(blocks)
+            pairs = spelled or (role is SectionRole.DEFINITIONS and self._alternates(blocks))
             stopped = role is SectionRole.DEFINITIONS and self._are_stopped(blocks)
             taken = -1
             for position, block in enumerate(check_each(blocks)):
                 after = blocks[position + 1] if position + 1 < len(blocks) else None
-                pair = self._pair(block, after, pairs) if role is SectionRole.DEFINITIONS and position > taken else None
+                may_pair = position > taken and (spelled or role is SectionRole.DEFINITIONS)
+                pair = self._pair(block, after, pairs, spelled=spelled) if may_pair else None
                 if pair is not None:
                     taken = position + 1
                     yield with_notes(pair, self._behind(blocks, position + 2))
@@ -282,14 +285,28 @@ class _Finder:
         pairs = [i for i in heads if i + 1 < len(prose) and not _stands_alone(prose[i + 1])]
         return len(pairs) >= _LEAST_PAIRS and len(pairs) * 4 >= len(heads) * 3 and len(pairs) * 3 >= len(prose)
 
-    def _pair(self, block: Block, after: Block | None, alternates: bool) -> Definition | None:
+    def _spells_out(self, blocks: Sequence[Block]) -> bool:
+        """Return whether paragraphs are abbreviations and what they stand for in turn, as in columns without lines."""
+        prose = [block.span.of(self.text) for block in blocks if block.kind is BlockKind.PARAGRAPH]
+        short = [place for place, words in enumerate(prose[:-1]) if _is_short(words)]
+        fit = [place for place in short if expansion_fits(prose[place], prose[place + 1])]
+        return len(fit) >= _LEAST_PAIRS and len(fit) * 4 >= len(short) * 3 and len(fit) * 8 >= len(prose) * 3
+
+    def _pair(self, block: Block, after: Block | None, alternates: bool, *, spelled: bool = False) -> Definition | None:
         """Read a term in its own paragraph with the definition in the next.
 
-        The definition must start in lower case, unless the section prints all its terms this way.
+        The definition must start in lower case, unless the section prints all its terms this way; `spelled` says that
+        these are abbreviations.
         """
         if after is None or block.kind is not BlockKind.PARAGRAPH or after.kind is not BlockKind.PARAGRAPH:
             return None
         term, words = block.span.of(self.text), after.span.of(self.text)
+        if spelled:
+            fits = expansion_fits(term, words)
+            if not _is_short(term) or (_is_short(words) and not fits):
+                return None
+            span = Span(block.span.start, after.span.end)
+            return make_definition(term, words, span, self.facts.clause_number(block.section), expansion=fits)
         if alternates:
             if not _stands_alone(term) or (_stands_alone(words) and not _says_what(words)):
                 return None
@@ -452,6 +469,11 @@ def _is_row(term: str, words: str) -> bool:
 
 def _is_abbreviation(term: str) -> bool:
     return sum(1 for letter in term if letter.isupper()) >= 2 or (len(term) <= 3 and term[:1].isupper())
+
+
+def _is_short(words: str) -> bool:
+    """Return whether a paragraph is an abbreviation alone."""
+    return len(words.split()) == 1 and _is_abbreviation(words)
 
 
 def _is_term(term: str, marked: bool) -> bool:

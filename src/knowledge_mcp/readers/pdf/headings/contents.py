@@ -47,6 +47,8 @@ _OVER, _DEEPEST = 2, 6
 _MAX_PENDING = 200
 _FEWEST_ENTRIES, _MOST_NAMED = 5, 0.6
 """Minimum number of entries of contents, and minimum share of the rows of contents at the end that recur: some wrap."""
+_FEWEST_LEFT = 3
+"""Minimum number of entries without pages left for the next page: one or two may be the headings of what follows."""
 _ON_THEIR_PAGES = 0.5
 """Minimum share of entries whose printed page has the usual distance from the page where they are found: names with a
 figure, as in a price list, rarely have it."""
@@ -171,7 +173,8 @@ def _are_paged(listed: Sequence[_Listed]) -> bool:
 def _last_rows(page: PageLayout, later: _Later, listed: Sequence[_Listed]) -> list[_Row]:
     """Find the last entries of contents that end at the top of a page, above the text.
 
-    Without page numbers, the text begins where an entry recurs; until there, the words of numbered ones may differ.
+    Without page numbers, the text begins where the first entry recurs; until there, the words of numbered ones may
+    differ.
     """
     rows = _rows(page)
     named = [later.has(row.text, page.number) for row in rows]
@@ -179,11 +182,12 @@ def _last_rows(page: PageLayout, later: _Later, listed: Sequence[_Listed]) -> li
         return _leading(
             rows, [own and _SPLIT.fullmatch(row.text) is not None for row, own in zip(rows, named, strict=True)]
         )
-    known = {_key(item.title) for item in listed}
-    end = next((place for place, row in enumerate(rows) if _key(row.text) in known), 0)
+    first = _key(listed[0].title) if listed else ""
+    end = next((place for place, row in enumerate(rows) if _key(row.text) == first), 0)
     if end and all(own or split_clause_number(row.text).number for row, own in zip(rows[:end], named, strict=False)):
         return rows[:end]
-    return _leading(rows, named)
+    found = _leading(rows, named)
+    return found if len(found) >= _FEWEST_LEFT else []
 
 
 def _leading(rows: Sequence[_Row], are_entries: Sequence[bool]) -> list[_Row]:
