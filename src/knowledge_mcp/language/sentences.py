@@ -17,7 +17,7 @@ _ABBREVIATIONS = frozenset(
     " ed eds rev ver vs mr mrs ms dr prof st inc ltd co corp dept max min ca ff al pp p app ann encl op ibid a.k.a"
     " bzw evtl ggf inkl nr sog usw vgl abs abschn abb anm aufl pág núm p.ex p.ej"
     " mind gem einschl zzgl exkl entspr ziff kap lfd str tel bspw insb env réf"
-    " bgbl abl gvbl gmbl banz buchst halbs pub stat"
+    " bgbl abl gvbl gmbl banz buchst halbs pub stat bldg bldgs"
     " u.s u.k u.n jan feb mar apr jun jul aug sep sept oct nov dec".split()
 )
 """Abbreviations that do not end a sentence, in lower case, without the last full stop."""
