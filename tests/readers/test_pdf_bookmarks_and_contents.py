@@ -21,7 +21,7 @@ def prose(pages: Sheet) -> None:
 
 def test_items_that_a_file_names_are_no_chapters_of_its_numbering() -> None:
     made = Sheets()
-    entries = []
+    entries: list[Bookmark] = []
     for name in ("Summary of it all:", "Advice for members:"):
         made.line(name, bold=True, font="Arial-Bold", gap=10)
         made.prose()

@@ -25,7 +25,7 @@ from knowledge_mcp.readers.pdf.flow.commented import in_columns, in_flows, take_
 from knowledge_mcp.readers.pdf.flow.struck import crowded_warning
 from knowledge_mcp.readers.pdf.headings.candidates import Body, body_of, settle_code
 from knowledge_mcp.readers.pdf.headings.clauses import noted_sections, number_titles, put_in_annexes, untitled_clauses
-from knowledge_mcp.readers.pdf.headings.contents import take_contents
+from knowledge_mcp.readers.pdf.headings.contents import Contents, take_contents
 from knowledge_mcp.readers.pdf.headings.entries import TermsPages, terms_pages
 from knowledge_mcp.readers.pdf.headings.numbered import Heading, detect_headings, in_order
 from knowledge_mcp.readers.pdf.headings.outline import (
@@ -151,8 +151,7 @@ def compose(
     flows = in_languages(pages)
     contents = [take_contents(some) for some in flows]
     body = body_of(list(itertools.chain.from_iterable(flows)))
-    bookmarks = _without_entries(_below(heads, outline), {number for each in contents for number in each.pages})
-    named = outline_headings(bookmarks, pages) or tagged_headings(tagged, pages)
+    named = outline_headings(_to_text(outline, heads, contents), pages) or tagged_headings(tagged, pages)
     parts = [
         _structured(some, body, named, listed_headings(listed.entries, some))
         for some, listed in zip(flows, contents, strict=True)
@@ -180,19 +179,20 @@ def compose(
     }
 
 
-def _below(heads: Sequence[Line], outline: Sequence[engine.Bookmark]) -> list[engine.Bookmark]:
-    """Leave out bookmarks of the titles of columns, which every page has."""
+def _to_text(
+    outline: Sequence[engine.Bookmark], heads: Sequence[Line], contents: Sequence[Contents]
+) -> list[engine.Bookmark]:
+    """Leave out bookmarks of the titles of columns, which every page has, and of entries of contents.
+
+    One on a page of contents is that of an entry if a later one has the same words.
+    """
     titles = {(line.page, letters_of(line.text)) for line in heads}
-    return [each for each in outline if (each.page, letters_of(each.title)) not in titles]
-
-
-def _without_entries(outline: Sequence[engine.Bookmark], listing: Collection[int]) -> list[engine.Bookmark]:
-    """Leave out bookmarks that point to an entry on a page of contents: a later one has the same words."""
+    listing = {number for each in contents for number in each.pages}
     kept: list[engine.Bookmark] = []
     later: set[str] = set()
     for each in reversed(outline):
         words = letters_of(each.title)
-        if each.page not in listing or words not in later:
+        if (each.page, words) not in titles and (each.page not in listing or words not in later):
             kept.append(each)
         later.add(words)
     return kept[::-1]
