@@ -109,42 +109,6 @@ def test_a_renamed_column_is_the_first_of_those_with_the_same_values() -> None:
     ]
 
 
-def test_a_renamed_column_whose_cells_were_rewritten_is_the_one_that_says_the_like_in_its_rows() -> None:
-    names = ("lamp", "pump", "door", "gate", "fan", "mast")
-    old = table(
-        "| Id | Title | Guidance |",
-        *(
-            f"| R-{at} | {name} on site | Look at each {name} of the site once a week. |"
-            for at, name in enumerate(names)
-        ),
-    )
-    new = table(
-        "| Id | Title | What to do |",
-        *(
-            f"| R-{at} | {name} on site | The keeper looks at each {name} of the site twice a month. |"
-            for at, name in enumerate(names)
-        ),
-    )
-    found = cells(old, new)
-    assert ("", "What to do", "words", "Guidance", "What to do") in found
-    assert {(row, column) for row, column, *_ in found if row} == {(f"R-{at}", "What to do") for at in range(6)}
-
-
-def test_a_column_that_only_stands_where_another_stood_is_added() -> None:
-    names = ("lamp", "pump", "door", "gate", "fan", "mast")
-    old, new = (
-        table(
-            f"| Id | Title | {head} |", *(f"| R-{at} | {name} on site | {said[at]} |" for at, name in enumerate(names))
-        )
-        for head, said in (
-            ("Owner", ("Ann Lee", "Bob Hill", "Cy Dean", "Di Fox", "Ed Gray", "Flo Hart")),
-            ("Seen on", ("2 May", "3 June", "4 July", "5 March", "6 April", "7 August")),
-        )
-    )
-    found = [(column, before, after) for _, column, _, before, after in cells(old, new)]
-    assert found == [("Owner", "Owner", ""), ("Seen on", "", "Seen on")]
-
-
 def test_an_identifier_need_not_be_in_the_first_column_and_is_no_value() -> None:
     head = "| Chapter | Id | Text | Limit |"
     rows = (

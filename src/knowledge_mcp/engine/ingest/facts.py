@@ -30,7 +30,7 @@ from knowledge_mcp.model.rights import ALLOWED
 from knowledge_mcp.model.source import SourceItem
 from knowledge_mcp.support.checkpoints import check_each
 
-STRUCTURE_VERSION = "structure/23"
+STRUCTURE_VERSION = "structure/24"
 """Part of every pipeline's fingerprint: increase it when documents must be read again because this module changed."""
 
 _FIGURE = re.compile(r"\W*fig(?:ure|s)?\b", re.IGNORECASE)

@@ -33,8 +33,6 @@ _HALF = 0.5
 """Share above which values or names are most of them."""
 _MOST_COLUMN_PAIRS = 400
 """Most pairs of columns without a common name that are compared by their values, row by row: twenty of each table."""
-_ROWS_SHOWN = 200
-"""Most rows that show whether the cells of two columns were rewritten: more of them cost time and show the same."""
 _BARS = re.compile(r"\A\|\s?|\s?\|\Z")
 _PADDING = re.compile(r"(?<![\d.])0+(?=\d)")
 """Zeros before the number of an identifier: "AC-02" is "AC-2"."""
@@ -320,50 +318,7 @@ def _renamed(one: _Table, other: _Table, pairs: Sequence[PlacePair], found: Mapp
         behind = [to for to in free if to > there.get(at - 1, -1)]
         if free:
             there[at] = (behind or free)[0]
-    return there | _rewritten(one, other, rows[:_ROWS_SHOWN], there)
-
-
-def _rewritten(
-    one: _Table, other: _Table, rows: Sequence[_Sides[Sequence[str]]], found: Mapping[int, int]
-) -> dict[int, int]:
-    """Pair the remaining columns of which the cells were rewritten.
-
-    In most rows a cell is more like the one of its own row than the next one that differs, and as a whole the columns
-    are more like each other than either is like any other column: a title shares words with its text, too.
-    """
-    left = _left(one, other, found) if rows else []
-    bags = [
-        [[Counter(words_and_numbers(cell)) for cell in row[side]] for row in (rows if left else ())] for side in (0, 1)
-    ]
-
-    def alike(at: int, to: int, places: Sequence[int]) -> list[float]:
-        """Return how like the cells of a column are to those that another has at some places."""
-        ours, theirs = ([row[column] for row in side] for side, column in zip(bags, (at, to), strict=True))
-        return [likeness(each, theirs[place], ALL_ALIKE) for each, place in zip(ours, places, strict=True)]
-
-    there: dict[int, int] = {}
-    places = range(len(rows))
-    for at, to in left:
-        values = [others[to] for _, others in rows]
-        own, next_ = alike(at, to, places), alike(at, to, _next_others(values))
-        told = [place for place, (cells, _) in enumerate(rows) if cells[at] and values[place]]
-        if sum(own[place] > next_[place] for place in told) <= _HALF * len(told):
-            continue
-        rivals = [sum(alike(at, each, places)) for each in range(len(other.names)) if each != to]
-        rivals += [sum(alike(each, to, places)) for each in range(len(one.names)) if each != at]
-        if sum(own) > max(rivals, default=0.0):
-            there[at] = to
     return there
-
-
-def _next_others(values: Sequence[str]) -> list[int]:
-    """Return the place of the next other value for each, from the beginning again; its own place if there is none."""
-    nearest: list[int] = list(range(len(values)))
-    count = len(values)
-    for place in reversed(range(2 * count - 1)):
-        at, after = place % count, (place + 1) % count
-        nearest[at] = after if values[after] != values[at] else nearest[after]
-    return [to if values[to] != values[at] else at for at, to in enumerate(nearest)]
 
 
 def _told(cells: Sequence[str], columns: Sequence[int], often: Sequence[Collection[str]]) -> str:
