@@ -6,7 +6,7 @@ import pytest
 from PIL import Image, ImageDraw
 
 from knowledge_mcp.model.extraction import OcrWord
-from knowledge_mcp.ocr.bullets import Place, Start, places_of, print_in, unread_boxes, with_bullets
+from knowledge_mcp.ocr.bullets import LineStart, StartPrint, places_of, print_in, unread_boxes, with_bullets
 from knowledge_mcp.ocr.rules import Box
 
 HEIGHT = 32
@@ -62,27 +62,27 @@ def test_a_bullet_may_be_a_short_first_word_or_before_the_line_as_far_as_the_wor
         word("Pumps", (260, 160, 360, 192), 2),
     ]
     assert list(places_of(words)) == [
-        Place(0, (0, 100, 15, 132), is_free=True),
-        Place(2, (192, 100, 224, 132), is_free=False),
-        Place(1, (148, 108, 195, 124), is_free=True),
-        Place(3, (68, 160, 255, 192), is_free=True),
+        LineStart(0, (0, 100, 15, 132), is_free=True),
+        LineStart(2, (192, 100, 224, 132), is_free=False),
+        LineStart(1, (148, 108, 195, 124), is_free=True),
+        LineStart(3, (68, 160, 255, 192), is_free=True),
     ]
     assert list(places_of([])) == []
 
 
 def test_a_short_word_before_a_line_may_be_its_bullet() -> None:
     words = [word("¢", (200, 108, 216, 124)), word("Valves", (260, 100, 360, 132), 1)]
-    assert Place(1, (194, 102, 222, 130), is_free=False) in list(places_of(words))
+    assert LineStart(1, (194, 102, 222, 130), is_free=False) in list(places_of(words))
 
 
 def test_print_before_a_line_is_unread_unless_it_is_a_bullet_a_word_or_a_speck() -> None:
-    free, taken = Place(0, (60, 100, 95, 132), is_free=True), Place(0, (60, 100, 95, 132), is_free=False)
+    free, taken = LineStart(0, (60, 100, 95, 132), is_free=True), LineStart(0, (60, 100, 95, 132), is_free=False)
     number, speck = (62, 102, 80, 130), (62, 102, 66, 106)
-    assert unread_boxes([Start(free, number, is_bullet=False)]) == [number]
+    assert unread_boxes([StartPrint(free, number, is_bullet=False)]) == [number]
     others = [
-        Start(free, number, is_bullet=True),
-        Start(taken, number, is_bullet=False),
-        Start(free, speck, is_bullet=False),
+        StartPrint(free, number, is_bullet=True),
+        StartPrint(taken, number, is_bullet=False),
+        StartPrint(free, speck, is_bullet=False),
     ]
     assert unread_boxes(others) == []
 
@@ -96,8 +96,8 @@ def test_a_bullet_replaces_the_letter_that_was_read_there_on_whatever_line() -> 
         word("a", (160, 160, 180, 192), 2),
     ]
     boxes = {1: (100, 108, 114, 122), 4: (100, 168, 114, 182)}
-    starts = [Start(Place(at, box, is_free=False), box, is_bullet=True) for at, box in boxes.items()]
+    starts = [StartPrint(LineStart(at, box, is_free=False), box, is_bullet=True) for at, box in boxes.items()]
     found = with_bullets(words, starts)
     assert [(each.text, each.line) for each in found] == [("•", 1), ("Valves", 1), ("are", 1), ("•", 2), ("a", 2)]
     assert found[0].box == (100, 108, 114, 122)
-    assert with_bullets(words, [Start(each.place, each.box, is_bullet=False) for each in starts]) == tuple(words)
+    assert with_bullets(words, [StartPrint(each.place, each.box, is_bullet=False) for each in starts]) == tuple(words)

@@ -40,7 +40,7 @@ def height_of(words: Sequence[OcrWord]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LineStart:
     """Where a bullet, number or marker may be: the index of the word that would follow, and a box in pixels.
 
     Attributes:
@@ -53,21 +53,21 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class StartPrint:
     """Print at a place before a line: its box in pixels, and whether it is a bullet."""
 
-    place: Place
+    place: LineStart
     box: Box
     is_bullet: bool
 
 
-def unread_boxes(starts: Sequence[Start]) -> list[Box]:
+def unread_boxes(starts: Sequence[StartPrint]) -> list[Box]:
     """Return the boxes of what is printed before lines and neither a word nor a bullet; specks do not count."""
     free = (each for each in starts if each.place.is_free and not each.is_bullet)
     return [each.box for each in free if each.box[3] - each.box[1] >= _LETTER * (each.place.box[3] - each.place.box[1])]
 
 
-def places_of(words: Sequence[OcrWord]) -> Iterator[Place]:
+def places_of(words: Sequence[OcrWord]) -> Iterator[LineStart]:
     """Yield the places before lines: around their first word and the word before it if they are short, and between."""
     height = height_of(words)
     margin = round(_MARGIN * height)
@@ -80,17 +80,17 @@ def places_of(words: Sequence[OcrWord]) -> Iterator[Place]:
         left, top, _, bottom = first.box
         if rest and len(first.text) <= _MISREAD:
             following, after = rest[0]
-            yield Place(following, around(first.box, after.box[0]), is_free=False)
+            yield LineStart(following, around(first.box, after.box[0]), is_free=False)
         middle, start = (top + bottom) / 2, max(round(left - _REACH * height), 0)
         level = (word for word in words if word.box[1] < middle < word.box[3] and start < word.box[2] <= left)
         before = max(level, key=lambda word: word.box[2], default=None)
         if before is not None:
             start = before.box[2] + margin
             if len(before.text) <= _MISREAD:
-                yield Place(at, around(before.box, left), is_free=False)
+                yield LineStart(at, around(before.box, left), is_free=False)
         end = round(left - _GAP * height)
         if start < end:
-            yield Place(at, (start, top, end, bottom), is_free=True)
+            yield LineStart(at, (start, top, end, bottom), is_free=True)
 
 
 def print_in(image: Image, boxes: Sequence[Sequence[int]], height: float) -> Iterator[tuple[Box, bool] | None]:
@@ -119,7 +119,7 @@ def print_in(image: Image, boxes: Sequence[Sequence[int]], height: float) -> Ite
         yield (left + start, top + high, left + end, top + low), is_bullet
 
 
-def with_bullets(words: Sequence[OcrWord], starts: Sequence[Start]) -> tuple[OcrWord, ...]:
+def with_bullets(words: Sequence[OcrWord], starts: Sequence[StartPrint]) -> tuple[OcrWord, ...]:
     """Insert bullets before the words that follow them, instead of the short words in their place."""
     bullets = {start.place.at: start.box for start in starts if start.is_bullet}
     found: list[OcrWord] = []

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from knowledge_mcp.model.errors import InternalError, InvalidInputError, KnowledgeError, TimedOutError, reason_of
 from knowledge_mcp.model.extraction import OcrPage, OcrWord
-from knowledge_mcp.ocr.bullets import Start, height_of, places_of, unread_boxes, with_bullets
+from knowledge_mcp.ocr.bullets import StartPrint, height_of, places_of, unread_boxes, with_bullets
 from knowledge_mcp.ocr.invocation import (
     find_program,
     in_sure_lines,
@@ -299,7 +299,7 @@ class _Attempts:
             again = self._attempt(self._flat(best, rules))
             more, less = (again, best) if again.weight > best.weight else (best, again)
             best, seen = self._with_words(best, with_missing(more.words, less.words), seen)
-        starts: list[Start] = seen["starts"]
+        starts: list[StartPrint] = seen["starts"]
         unread = rules or seen["unread"] >= _LEAST_UNREAD or unread_boxes(starts) or begins_doubtfully(best.words)
         if best.words and unread:
             left, pieces = self._remains(best, rules)
@@ -351,7 +351,9 @@ class _Attempts:
         boxes, places = [word.box for word in reading.words], list(places_of(reading.words))
         before, height = [place.box for place in places], height_of(reading.words)
         found: dict[str, Any] = self._engine.picture("measure", reading.png, boxes=boxes, before=before, height=height)
-        starts = [Start(place, *printed) for place, printed in zip(places, found["before"], strict=True) if printed]
+        starts = [
+            StartPrint(place, *printed) for place, printed in zip(places, found["before"], strict=True) if printed
+        ]
         return {**found, "starts": starts}
 
     def _best(self, png: bytes) -> _Reading:
