@@ -382,7 +382,7 @@ Ingest documents into the knowledge base.
 
 Each document is read with its structure, split into chunks, embedded and stored. Formats: PDF, Word (.docx), Markdown,
 OpenDocument, rich text, AsciiDoc, reStructuredText, HTML, presentations, workbooks, e-books, emails, CSV, JSON, XML,
-plain text, and requirements from other tools (ReqIF, StrictDoc, Doorstop, sphinx-needs).
+plain text, requirements from other tools (ReqIF, StrictDoc, Doorstop, sphinx-needs), and controls (OSCAL, XCCDF).
 
 Images are read only if --pattern matches them. Unchanged files are not ingested again. All files are checked before the
 first one is embedded, and every file that is not ingested is listed with the reason.

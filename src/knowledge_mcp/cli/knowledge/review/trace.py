@@ -76,7 +76,7 @@ FROM and TO can each be:
 
 - a JSON Lines, JSON or CSV file or a workbook of items with `id`, `title` and `text`;
 
-- a ReqIF, StrictDoc, Doorstop, sphinx-needs or OpenFastTrace file; its declared links are used;
+- a ReqIF, StrictDoc, Doorstop, sphinx-needs, OpenFastTrace, OSCAL or XCCDF file; its declared links are used;
 
 - a JUnit or NUnit report; each test case is an item;
 

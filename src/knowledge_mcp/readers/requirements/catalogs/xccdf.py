@@ -112,7 +112,10 @@ class _Benchmark:
         for each in rule.parts:
             if each.name == "description":
                 for key, value in _tagged(each):
-                    _ = described.append(value) if key == "description" else _add(about, key, self._filled(value))
+                    if key == "description":
+                        described.append(value)
+                    else:
+                        _add(about, key, self._filled(value))
             elif each.name != "title":
                 for key, value in map(_pair, told(each)):
                     _add(about, "rule" if key == "id" else key, self._filled(value))
