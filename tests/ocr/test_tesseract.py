@@ -195,13 +195,13 @@ def test_the_settings_switch_recognition_on_and_off() -> None:
 
 
 def test_strokes_of_a_word_that_was_replaced_are_no_rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    rule, stroke = (0, 200, 500, 200), (10, 110, 60, 110)
+    rule, stroke, hidden = (0, 200, 500, 200), (10, 110, 60, 110), (60, 40, 60, 300)
     sure = [
         OcrWord(text, 97.0, (left, 100, left + 90, 130), 0)
         for text, left in (("Wall", 100), ("in", 210), ("clay", 320))
     ]
     first = (OcrWord("52", 50.0, (10, 100, 60, 130), 0), *sure)
-    measured = iter([[rule], [rule, stroke]])
+    measured = iter([[rule], [rule, stroke, hidden]])
 
     def picture(function: str, image: bytes, **arguments: Any) -> Any:
         assert function == "measure"
@@ -226,4 +226,4 @@ def test_strokes_of_a_word_that_was_replaced_are_no_rules(monkeypatch: pytest.Mo
     monkeypatch.setattr(engine, "recognise", recognise)
     read = engine.read(page)
     assert [word.text for word in read.words] == ["5.2", "Wall", "in", "clay"]
-    assert read.rules == (rule,)
+    assert read.rules == (rule, hidden)  # a longer rule was taken for a sign

@@ -35,7 +35,7 @@ from knowledge_mcp.ocr.invocation import (
 )
 from knowledge_mcp.ocr.readings import begins_doubtfully, count_lost, doubtful_boxes, with_edges, with_missing
 from knowledge_mcp.ocr.remains import LeftPiece, words_of_pieces
-from knowledge_mcp.ocr.rules import Box, Straightening, count_crossed, fall_of
+from knowledge_mcp.ocr.rules import Box, Straightening, count_crossed, fall_of, is_within
 from knowledge_mcp.support.checkpoints import GLANCE, checkpoint
 from knowledge_mcp.support.sandbox import InputFile, Limits, Refusal, Sandbox, SandboxFailure
 from knowledge_mcp.support.workers import usable_cores
@@ -338,13 +338,14 @@ class _Attempts:
     ) -> tuple[_Reading, dict[str, Any]]:
         """Replace the words of a reading, and measure it again if they differ.
 
-        Rules are those that are found with both: a stroke within a replaced word is none.
+        A stroke within a replaced word is no rule; one that was taken for a sign is longer than the sign.
         """
         if words == reading.words:
             return reading, seen
         changed = replace(reading, words=words)
         again = self._measure(changed)
-        again["rules"] = [rule for rule in again["rules"] if rule in seen["rules"]]
+        known, before = seen["rules"], [word.box for word in reading.words]
+        again["rules"] = [rule for rule in again["rules"] if rule in known or not is_within(rule, before)]
         return changed, again
 
     def _measure(self, reading: _Reading) -> dict[str, Any]:
