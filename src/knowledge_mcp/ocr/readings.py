@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import re
-import statistics
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from knowledge_mcp.language.openings import mark_alone, split_clause_number
 from knowledge_mcp.model.extraction import DOUBTFUL, OcrWord
+from knowledge_mcp.ocr.bullets import height_of
 from knowledge_mcp.ocr.invocation import in_sure_lines
 from knowledge_mcp.ocr.remains import LeftPiece
 from knowledge_mcp.ocr.rules import Box, count_crossed
@@ -125,7 +125,7 @@ def begins_doubtfully(words: Sequence[OcrWord]) -> bool:
 def with_edges(words: Sequence[OcrWord], rules: Sequence[Box] = ()) -> list[Box]:
     """Return boxes that contain all print of the confident words; `rules` are those of the page."""
     cells = _around_rules(rules)
-    edge = round(statistics.median([word.box[3] - word.box[1] for word in words]) * _EDGE) if words else 0
+    edge = round(height_of(words) * _EDGE)
     boxes = [word.box for word in _certain(words, cells)]
     return [(left - edge, top - edge, right + edge, bottom + edge) for left, top, right, bottom in boxes]
 
@@ -173,7 +173,7 @@ def _certain(words: Sequence[OcrWord], cells: Box) -> list[OcrWord]:
 
 def _tall(words: Sequence[OcrWord]) -> float:
     """Return the height from which a word may be a column of signs."""
-    return _TALL * statistics.median([_height(word) for word in words]) if words else 0.0
+    return _TALL * height_of(words)
 
 
 def _height(word: OcrWord) -> int:
