@@ -13,7 +13,7 @@ from knowledge_mcp.model.extraction import DOUBTFUL, OcrWord
 from knowledge_mcp.ocr.bullets import height_of
 from knowledge_mcp.ocr.invocation import in_sure_lines
 from knowledge_mcp.ocr.remains import LeftPiece
-from knowledge_mcp.ocr.rules import Box, count_crossed
+from knowledge_mcp.ocr.rules import Box, count_crossed, is_within
 
 _SURE = 80.0
 """Confidence at which words in cells need no second reading, and at which another reading may add words to lines:
@@ -64,14 +64,18 @@ def with_missing(words: Sequence[OcrWord], others: Sequence[OcrWord], rules: Seq
     near, gone = _Near(found), _Near(replaced)
     missing = [word for word in sure if not any(_meet(word, own, _EDGE) for own in near.to(word))]
     words_alone = {
-        id(word) for word in missing if _is_in(word.box, cells) or any(_meet(word, old, _EDGE) for old in gone.to(word))
+        id(word)
+        for word in missing
+        if is_within(word.box, cells) or any(_meet(word, old, _EDGE) for old in gone.to(word))
     }
     alone = _unjoined(found, near, missing, words_alone)
     lines = _lines_of(found)
     boxes = [_around(line) for line in lines]
     number = max((word.line for word in words), default=-1) + 1
     longer = {id(word) for word in in_sure_lines(alone)}
-    kept = [word for word in alone if id(word) in longer or (word.confidence >= _SURE_SIGN and _is_in(word.box, cells))]
+    kept = [
+        word for word in alone if id(word) in longer or (word.confidence >= _SURE_SIGN and is_within(word.box, cells))
+    ]
     for added in _lines_of(kept):
         box = _around(added)
         place, near = _place_of(box, lines, boxes)
@@ -91,10 +95,6 @@ def _around_rules(rules: Sequence[Box]) -> Box:
     return min(rule[0] for rule in upright), min(tops), max(rule[2] for rule in upright), max(bottoms)
 
 
-def _is_in(one: Box, box: Box) -> bool:
-    return box[0] <= one[0] and box[1] <= one[1] and one[2] <= box[2] and one[3] <= box[3]
-
-
 def _share(one: Box, other: Box) -> bool:
     return min(one[2], other[2]) > max(one[0], other[0]) and min(one[3], other[3]) > max(one[1], other[1])
 
@@ -112,7 +112,7 @@ def count_lost(
     """
     cells = _around_rules(rules)
     boxes = [piece.box for piece in pieces]
-    inside = [box for box in boxes if _is_in(box, cells) or any(_share(box, start) for start in before)]
+    inside = [box for box in boxes if is_within(box, cells) or any(_share(box, start) for start in before)]
     return sum(not any(_share(box, word.box) for word in words) for box in inside)
 
 
@@ -159,7 +159,7 @@ def _certain(words: Sequence[OcrWord], cells: Box) -> list[OcrWord]:
     line = -1
     for word in words:
         begins, line = word.line != line, word.line
-        if _is_in(word.box, cells):
+        if is_within(word.box, cells):
             certain = word.confidence >= _SURE
         elif begins and _ENDS.issuperset(word.text):
             certain = False

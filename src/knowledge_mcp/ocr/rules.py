@@ -119,10 +119,10 @@ def count_crossed(words: Sequence[Box], rules: Sequence[Box]) -> int:
     return count
 
 
-def is_within(rule: Box, words: Sequence[Box]) -> bool:
-    """Return whether a rule, by its ends, is inside the box of a word."""
-    (left, right), (top, bottom) = sorted(rule[::2]), sorted(rule[1::2])
-    return any(box[0] <= left and right <= box[2] and box[1] <= top and bottom <= box[3] for box in words)
+def is_within(one: Box, box: Box) -> bool:
+    """Return whether a box, or a rule by its ends, is inside another box."""
+    (left, right), (top, bottom) = sorted(one[::2]), sorted(one[1::2])
+    return box[0] <= left and right <= box[2] and box[1] <= top and bottom <= box[3]
 
 
 def _rules(ink: Any, length: int) -> list[Box]:

@@ -345,7 +345,9 @@ class _Attempts:
         changed = replace(reading, words=words)
         again = self._measure(changed)
         known, before = seen["rules"], [word.box for word in reading.words]
-        again["rules"] = [rule for rule in again["rules"] if rule in known or not is_within(rule, before)]
+        again["rules"] = [
+            rule for rule in again["rules"] if rule in known or not any(is_within(rule, box) for box in before)
+        ]
         return changed, again
 
     def _measure(self, reading: _Reading) -> dict[str, Any]:

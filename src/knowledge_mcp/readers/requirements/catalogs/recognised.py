@@ -102,6 +102,6 @@ def yaml_values(text: str) -> Any:
             return self.construct_object(node, deep=True)  # pyright: ignore[reportUnknownMemberType] - untyped
 
     try:
-        return yaml.load(text, Loader=Pairs)  # noqa: S506 - makes strings, lists and pairs only
+        return Pairs(text).get_single_data()
     except (yaml.YAMLError, RecursionError) as error:
         raise corrupted("a YAML file", error) from error
