@@ -56,6 +56,16 @@ def test_points_of_a_drawing_at_any_distance_and_its_arrowheads_are_no_bullets()
     assert texts(read_pdf(page), BlockKind.LIST_ITEM) == []
 
 
+def test_small_bullets_in_a_font_of_their_own_begin_the_items_far_to_their_right() -> None:
+    page = _begun(SENTENCE)
+    page.line("1) The first part says the following:", x=LEFT + 20, step=26)
+    for words in _ITEMS:
+        page.at(LEFT + 40, page.y - 1, "\u25cf", 5, "ZapfDingbats")
+        page.line(words, x=LEFT + 60, step=26)
+    items = texts(read_pdf(page), BlockKind.LIST_ITEM)
+    assert items == ["1) The first part says the following:", *(f"● {each}" for each in _ITEMS)]
+
+
 def test_the_lines_of_an_item_may_be_further_apart_than_those_of_paragraphs() -> None:
     page = _begun()
     for _ in range(4):

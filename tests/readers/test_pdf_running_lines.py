@@ -8,7 +8,7 @@ import pytest
 
 from knowledge_mcp.readers.pdf.reader import PdfReader
 from tests.readers.in_process import InProcessSandbox
-from tests.readers.pdf_files import LEFT, Sheet, item_of, sheet
+from tests.readers.pdf_files import LEFT, Sheet, item_of, read_pdf, sheet
 
 PAGES = 24
 NOUNS = "well pump valve gauge tank pipe filter sluice meter seal bolt flange".split()
@@ -123,3 +123,43 @@ def test_heads_and_feet_of_all_pages_go() -> None:
     assert "Sample recorders" not in text
     assert text.count("EXAMPLE:") == 3
     assert not any(map(str.isdigit, text))
+
+
+def with_number(each: Sheet, y: float) -> None:
+    """Print a header in the print of the text, close to it: the page number is a tab from the title."""
+    each.at(LEFT, y, "Guide to Sample Recorders")
+    each.at(LEFT + 180, y, f"Page {each.page_number}")
+
+
+def test_a_header_close_to_the_text_in_its_print_goes_if_it_states_the_pages() -> None:
+    text = read(prose, furniture=lambda each: with_number(each, 57))
+    assert "Guide to" not in text and "Page " not in text
+    assert all(prose(page) in text for page in range(1, PAGES + 1))
+
+
+def test_a_line_of_a_few_pages_that_ends_with_the_number_of_its_page_stays() -> None:
+    def furniture(each: Sheet) -> None:
+        if each.page_number in {5, 11, 12, 19}:
+            with_number(each, 57)
+
+    assert read(prose, furniture=furniture).count("Guide to") == 4
+
+
+def test_a_header_directly_above_the_rows_of_a_table_is_no_row_of_it() -> None:
+    pages = sheet()
+    pages.furniture = lambda each: with_number(each, 57)
+    for page in range(1, 7):
+        pages.y = 72
+        if page == 4:
+            for row in range(12):
+                pages.at(LEFT, pages.y, f"Form {120 + 7 * row}")
+                pages.at(210, pages.y, "-")
+                pages.at(250, pages.y, f"Report on the {NOUNS[row]} of a recorder")
+                pages.y += 20
+        else:
+            pages.paragraph(*(prose(page, row) for row in range(30)))
+        if page < 6:
+            pages.next_page()
+    text = read_pdf(pages).text
+    assert "Guide to" not in text
+    assert "| Form 120 | - | Report on the well of a recorder |" in text

@@ -11,7 +11,7 @@ from knowledge_mcp.readers.pdf.headings.run_in import cut_run_in, is_counted_sen
 from knowledge_mcp.readers.pdf.reader import PdfReader
 from knowledge_mcp.readers.shared.layout import Line
 from tests.readers.in_process import InProcessSandbox
-from tests.readers.pdf_files import SENTENCE, item_of, sheet
+from tests.readers.pdf_files import LEFT, SENTENCE, item_of, read_pdf, sheet
 
 _WORDS = (
     "The mass fraction of moisture of a sample, determined in accordance with the method that is",
@@ -90,3 +90,19 @@ def test_the_last_letter_of_an_abbreviation_ends_no_title() -> None:
     candidate = _candidate("3.1.3", "3.1.3 The U.S. Code of Dust holds for all")
     cut_run_in(candidate, Body(10, "Times", bold=False), ())
     assert candidate.cut is None
+
+
+def test_a_clause_that_bookmarks_leave_out_has_its_title_in_bold() -> None:
+    pages = sheet()
+    for title in ("1 Scope", "1.1 General", "1.2 Purpose", "2 References", "2.1 Laws", "2.2 Others", "3 Definitions"):
+        pages.heading(title, size=14, bookmark=int("." in title))
+        pages.paragraph(SENTENCE)
+    for number, term in (("3.1", "Acceptance."), ("3.2", "Associate developer."), ("3.3", "Build manager:")):
+        pages.at(LEFT, pages.y, number, font="Helvetica-Bold")
+        pages.at(LEFT + 30, pages.y, term, font="Helvetica-Bold")
+        pages.paragraph(" " * 60 + _WORDS[0][:60], _WORDS[1])
+    pages.at(LEFT, pages.y, "3.4", font="Helvetica-Bold")
+    pages.at(LEFT + 30, pages.y, "Operators", font="Helvetica-Bold")
+    pages.paragraph(" " * 40 + "shall read every sample that the recorder keeps.", _WORDS[1])
+    found = [(section.number, section.title) for section in read_pdf(pages).sections[7:]]
+    assert found == [("3.1", "Acceptance"), ("3.2", "Associate developer"), ("3.3", "Build manager"), ("3.4", "")]

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from knowledge_mcp.language.openings import mark_alone
+from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.shared.layout import Line, family_of, is_bold_name, is_code_name, is_italic_name
 
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 _SPREAD_NAME = re.compile(r"(?<![^\W\d_])[A-ZА-Я](?: [a-zа-я](?![^\W\d_])){4,}")
 _LETTERSPACED = re.compile(r"(?:\b\w ){4,}\w\b")
 _NUMBER_WIDTH = 14
+_HANGING = 2.6
+"""Maximum gap between a list marker and the text of its item, as a factor of the font size: a tab."""
 _TEXT_WIDTH = 3.0
 """Minimum width of a line of text as a factor of its height: parts of a formula are narrower."""
 
@@ -146,11 +150,18 @@ def parts_of(row: Sequence[TextItem], places: Mapping[int, float]) -> list[list[
         if previous is not None:
             gap = item.x - (previous.x + previous.width)
             near = gap <= max(size_of(item), size_of(previous), 0.6 * item.height)
+            near = near or (len(parts[-1]) == 1 and gap <= _HANGING * size_of(item) and _is_mark_of(previous, item))
             if near or (places[id(previous)] == places[id(item)] and gap < 8 * size_of(item)):
                 parts[-1].append(item)
                 continue
         parts.append([item])
     return parts
+
+
+def _is_mark_of(previous: TextItem, item: TextItem) -> bool:
+    """Return whether an item is nothing but the marker of a list item that begins with the other item."""
+    mark = mark_alone(previous.text.strip())
+    return mark is not None and mark.kind is BlockKind.LIST_ITEM and any(map(str.isalpha, item.text))
 
 
 def line_of(items: Sequence[TextItem], page: int, places: Mapping[int, float]) -> Line:

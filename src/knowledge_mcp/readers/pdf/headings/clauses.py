@@ -185,7 +185,15 @@ def _begins(above: Line, line: Line) -> bool:
 
 
 def _heading(line: Line, match: re.Match[str], level: int) -> Heading:
-    """Make the heading of a clause without a title: its number, what is printed before it, and a dash after it."""
+    """Make the heading of a clause: its number, what is printed before it, a dash after it, and a title in own print.
+
+    A title in bold or italics ends in a full stop or a colon; without one it is an emphasised word of the sentence.
+    """
     end = match.end("number")
+    title = line.text[end : line.lead].strip() if line.lead < len(line.text) else ""
+    if title[:1].isalpha() and title.endswith((".", ":")) and len(title.split()) <= _LONGEST:
+        end, title = line.lead, title.rstrip(".:").rstrip()
+    else:
+        title = ""
     cut = end if any(map(str.isalnum, line.text[end:])) else None
-    return Heading([line], level, match["number"], "", None, HeadingSource.NUMBERING, _CONFIDENCE, cut=cut)
+    return Heading([line], level, match["number"], title, None, HeadingSource.NUMBERING, _CONFIDENCE, cut=cut)

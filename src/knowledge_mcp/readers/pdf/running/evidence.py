@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from knowledge_mcp.language.force import Convention, detect_convention, force_of
 from knowledge_mcp.language.openings import caption_label, example_label, note_label
 from knowledge_mcp.readers.pdf.headings.candidates import Body, is_strong
-from knowledge_mcp.readers.pdf.running.page_numbers import is_in_outermost_margin, page_number
+from knowledge_mcp.readers.pdf.running.page_numbers import PageNumber, is_in_outermost_margin, page_number
 from knowledge_mcp.readers.pdf.running.rows import NEAR, ROW, Rows
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, letters_of
 
@@ -79,7 +79,9 @@ class RunningLines:
         self._body = body
         self._letters = Counter(letters_of(line.text) for page in pages for line in page.all_lines)
         self._convention: Convention | None = None
-        self._texts = Counter(line.text for page in pages for line in page.lines if id(line) in zones)
+        margins = [line for page in pages for line in page.lines if id(line) in zones]
+        self._texts = Counter(line.text for line in margins)
+        self._heads = Counter(shape(line.text) for line in margins)
 
     def text_among(self, gone: set[int], rows: Rows) -> None:
         """Remove lines that are text from `gone`, from the text outwards until nothing changes."""
@@ -229,7 +231,7 @@ class RunningLines:
         text = same[0].text
         if not any(map(str.isalnum, text)):
             return len(text) >= _RULE
-        numbers = [page_number(line.text) for line in same]
+        numbers = [page_number(line.text) or self._stated_number(line) for line in same]
         counts = sum(
             id(line) in self._counting or (number is not None and number.value == line.page)
             for line, number in zip(same, numbers, strict=True)
@@ -241,6 +243,14 @@ class RunningLines:
         if _is_labelled(text) or len({line.text for line in same}) > 1 + _MOST * len(same):
             return False
         return self._is_on_most(same, rows, zone)
+
+    def _stated_number(self, line: Line) -> PageNumber | None:
+        """Read the number of the page that a header of most pages states at one of its ends: "Guide    Page 5"."""
+        pieces = line.pieces
+        if len(pieces) == 1 or self._heads[self._shape(line.text)] < max(_FEW, _MOST * len(self._pages)):
+            return None
+        ends = (page_number(words) for _, _, words in (pieces[0], pieces[-1]))
+        return next((number for number in ends if number is not None and number.has_word), None)
 
     def _names_columns(self, same: Sequence[Line]) -> bool:
         """Return whether lines are headers of the columns of clauses and comments: pages have them in both."""

@@ -16,7 +16,7 @@ from knowledge_mcp.readers.pdf.headings.candidates import body_of
 from knowledge_mcp.readers.pdf.running.evidence import RunningLines
 from knowledge_mcp.readers.pdf.running.page_numbers import lone_page_numbers
 from knowledge_mcp.readers.pdf.running.rows import ROW, Rows
-from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table
+from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, letters_of
 from knowledge_mcp.support.wording import how_many
 
 _ZONE = 0.13
@@ -48,6 +48,7 @@ def remove_furniture(
         one line; and the removed lines.
     """
     _open_repeated_tables(pages)
+    _open_outer_rows(pages)
     body = body_of(pages)
     large = body.size + _STANDS_OUT
     zones = _zones_of(pages)
@@ -412,6 +413,27 @@ def _open_repeated_tables(pages: Sequence[PageLayout]) -> None:
             else:
                 opened.append(element)
         page.elements = opened
+
+
+def _open_outer_rows(pages: Sequence[PageLayout]) -> None:
+    """Turn first and last rows of tables that other pages have as lines in the same margin back into lines."""
+    shapes: dict[str, Counter[str]] = {"top": Counter(), "bottom": Counter()}
+    for page in pages:
+        for line in page.lines:
+            if (zone := _zone(line, page.height)) in shapes:
+                shapes[zone][_shape(line.text)] += 1
+    for page in pages:
+        for table in [each for each in page.elements if isinstance(each, Table)]:
+            for at, zone, outermost in ((0, "top", min), (-1, "bottom", max)):
+                edge = outermost(line.y0 for line in table.lines)
+                row = [line for line in table.lines if abs(line.y0 - edge) <= ROW and _zone(line, page.height) == zone]
+                words = "".join(line.text for line in row)
+                is_row = bool(row) and letters_of("".join(table.rows[at])) == letters_of(words)
+                if is_row and len(table.rows) > 1 and shapes[zone][_shape(words)] >= _COUNTED:
+                    del table.rows[at]
+                    table.lines = [line for line in table.lines if line not in row]
+                    place = page.elements.index(table) + (at != 0)
+                    page.elements[place:place] = row
 
 
 def _table_shape(table: Table) -> str:
