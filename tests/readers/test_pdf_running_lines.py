@@ -133,7 +133,8 @@ def with_number(each: Sheet, y: float) -> None:
 
 def test_a_header_close_to_the_text_in_its_print_goes_if_it_states_the_pages() -> None:
     text = read(prose, furniture=lambda each: with_number(each, 57))
-    assert "Guide to" not in text and "Page " not in text
+    assert "Guide to" not in text
+    assert "Page " not in text
     assert all(prose(page) in text for page in range(1, PAGES + 1))
 
 
