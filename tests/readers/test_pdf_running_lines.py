@@ -164,3 +164,19 @@ def test_a_header_directly_above_the_rows_of_a_table_is_no_row_of_it() -> None:
     text = read_pdf(pages).text
     assert "Guide to" not in text
     assert "| Form 120 | - | Report on the well of a recorder |" in text
+
+
+def test_the_head_of_a_table_at_the_top_of_a_page_stays_though_other_tables_have_it_too() -> None:
+    pages = sheet()
+    for page in range(1, 13):
+        pages.y = 50
+        if page in {3, 5, 7, 9}:
+            pages.line("Year ended 31 December,", x=LEFT + 150)
+        elif page == 11:
+            pages.grid(
+                [["Year ended 31 December,", ""], *([f"Form {row}", f"{31 * row}"] for row in range(1, 6))], [160, 160]
+            )
+        pages.paragraph(*(prose(page, row) for row in range(30)))
+        if page < 12:
+            pages.next_page()
+    assert "| Year ended 31 December, |" in read_pdf(pages).text

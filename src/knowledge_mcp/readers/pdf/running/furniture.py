@@ -416,12 +416,13 @@ def _open_repeated_tables(pages: Sequence[PageLayout]) -> None:
 
 
 def _open_outer_rows(pages: Sequence[PageLayout]) -> None:
-    """Turn first and last rows of tables that other pages have as lines in the same margin back into lines."""
+    """Turn first and last rows of tables that most pages have as lines in the same margin back into lines."""
     shapes: dict[str, Counter[str]] = {"top": Counter(), "bottom": Counter()}
     for page in pages:
         for line in page.lines:
             if (zone := _zone(line, page.height)) in shapes:
                 shapes[zone][_shape(line.text)] += 1
+    enough = max(_COUNTED, _MOSTLY * len(pages))
     for page in pages:
         for table in [each for each in page.elements if isinstance(each, Table)]:
             for at, zone, outermost in ((0, "top", min), (-1, "bottom", max)):
@@ -429,7 +430,7 @@ def _open_outer_rows(pages: Sequence[PageLayout]) -> None:
                 row = [line for line in table.lines if abs(line.y0 - edge) <= ROW and _zone(line, page.height) == zone]
                 words = "".join(line.text for line in row)
                 is_row = bool(row) and letters_of("".join(table.rows[at])) == letters_of(words)
-                if is_row and len(table.rows) > 1 and shapes[zone][_shape(words)] >= _COUNTED:
+                if is_row and len(table.rows) > 1 and shapes[zone][_shape(words)] >= enough:
                     del table.rows[at]
                     table.lines = [line for line in table.lines if line not in row]
                     place = page.elements.index(table) + (at != 0)
