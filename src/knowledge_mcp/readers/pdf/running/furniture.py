@@ -429,7 +429,7 @@ def _open_outer_rows(pages: Sequence[PageLayout]) -> None:
                 edge = outermost(line.y0 for line in table.lines)
                 row = [line for line in table.lines if abs(line.y0 - edge) <= ROW and _zone(line, page.height) == zone]
                 words = "".join(line.text for line in row)
-                is_row = bool(row) and letters_of("".join(table.rows[at])) == letters_of(words)
+                is_row = any(map(str.isalpha, words)) and letters_of("".join(table.rows[at])) == letters_of(words)
                 if is_row and len(table.rows) > 1 and shapes[zone][_shape(words)] >= enough:
                     del table.rows[at]
                     table.lines = [line for line in table.lines if line not in row]
