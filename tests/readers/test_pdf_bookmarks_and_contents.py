@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from knowledge_mcp.model.document import Document
 from knowledge_mcp.readers.pdf.engine import Bookmark
 from knowledge_mcp.readers.pdf.headings.candidates import body_of
 from knowledge_mcp.readers.pdf.headings.numbered import detect_headings
 from knowledge_mcp.readers.pdf.headings.outline import merge_headings, outline_headings
+from knowledge_mcp.readers.shared.layout import Table
 from tests.readers.pdf_files import Sheet, read_pdf, sheet
 from tests.readers.sheets import PROSE, Sheets
 
@@ -74,3 +77,39 @@ def test_bookmarks_below_contents_and_of_their_entries_are_those_of_the_text_bes
             )
         ),
     ]
+
+
+_TOPICS = ("Acceptance", "Access", "Builds", "Contracts", "Databases", "Evaluation", "Firmware", "Licences")
+_MARKED = {1: "ABE", 2: "C", 4: "ADEF", 6: "BCDEF", 7: "F"}
+
+
+def test_a_matrix_of_clauses_after_the_contents_is_a_table_and_no_contents() -> None:
+    pages = sheet()
+    pages.heading("Contents")
+    for number, topic in enumerate(_TOPICS, 1):
+        pages.line(f"5.{number} {topic} {'.' * 60} {number + 2}")
+    pages.next_page()
+    pages.grid(
+        [
+            ["Topic", *"ABCDEF"],
+            *(
+                [f"5.{number} {topic}", *("•" if form in _MARKED.get(number, "") else "" for form in "ABCDEF")]
+                for number, topic in enumerate(_TOPICS, 1)
+            ),
+        ],
+        [160, 30, 30, 30, 30, 30, 30],
+    )
+    pages.next_page()
+    for number, topic in enumerate(_TOPICS, 1):
+        pages.heading(f"5.{number} {topic}")
+        prose(pages)
+    document = read_pdf(pages)
+    assert "| 5.4 Contracts | • |  |  | • | • | • |" in document.text
+    assert shown(document)[-8:] == [(f"5.{number} {topic}", 2) for number, topic in enumerate(_TOPICS, 1)]
+
+
+@pytest.mark.parametrize(
+    ("sign", "printed"), [("\uf09f", "▪"), ("\uf0fc", "✓"), ("\uf0b3", "≥"), ("\uf09f x", "\uf09f x"), ("X", "X")]
+)
+def test_the_only_sign_of_a_cell_is_shown_though_its_font_is_not_known(sign: str, printed: str) -> None:
+    assert Table(1, [["Topic", "A"], ["Access", sign]], []).markdown()[-1] == f"| Access | {printed} |"

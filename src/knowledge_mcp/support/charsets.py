@@ -84,6 +84,13 @@ def letters_for_symbols(text: str, font: str) -> tuple[str, int]:
     return _PRIVATE.sub(letter, text), unknown
 
 
+def sign_of_cell(text: str) -> str:
+    """Convert the only sign of a table cell, whose font is not known, to Unicode: that of a quantity, or a mark."""
+    if _PRIVATE.fullmatch(text) is None:
+        return text
+    return letters_for_symbols(text, "" if re.match(_QUANTITY, text) else "dingbats")[0]
+
+
 def signs_of_quantities(text: str) -> str:
     """Convert the signs of quantities from the font Symbol among words in another font, except marks of items."""
     return _AMONG_WORDS.sub(lambda sign: _SYMBOLS[ord(sign[0]) & 0xFF], text)

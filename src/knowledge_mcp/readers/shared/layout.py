@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from knowledge_mcp.model.document import Box
+from knowledge_mcp.support.charsets import sign_of_cell
 from knowledge_mcp.support.wording import how_many
 
 UNREAD = "\ufffc"
@@ -183,7 +184,7 @@ class Table:
 def _cell(text: str, join: Callable[[str, str], str]) -> str:
     if "\n" in text:
         text = functools.reduce(join, text.split("\n"))
-    return text.replace("|", "\\|")
+    return sign_of_cell(text).replace("|", "\\|")
 
 
 @dataclass(slots=True)

@@ -52,6 +52,9 @@ _FEWEST_LEFT = 3
 _ON_THEIR_PAGES = 0.5
 """Minimum share of entries whose printed page has the usual distance from the page where they are found: names with a
 figure, as in a price list, rarely have it."""
+_MOST_CELLS, _MATRIX = 4, 0.25
+"""Maximum number of cells of an entry (number, title, edition, page), and share of the rows with more from which a
+table is a matrix: many of its clauses have few marks."""
 _INDENT = 36.0
 """Maximum indent in points of entries in one column."""
 _KEY, _TAIL = 60, 16
@@ -113,6 +116,8 @@ def take_contents(pages: Sequence[PageLayout]) -> Contents:
     captions = False
     most = max(6, min(60, len(pages) // 3 + 1))
     for page in pages[:most]:
+        if any(isinstance(element, Table) and _is_matrix(element) for element in page.elements):
+            continue
         continued = bool(found) and found[-1] == page.number - 1
         for whole in _readings(page):
             start = 0 if continued else _label_at(whole)
@@ -139,6 +144,12 @@ def take_contents(pages: Sequence[PageLayout]) -> Contents:
             _leave_out(page, rows)
             found.append(page.number)
     return Contents(found, _entries(listed, later) if found else [])
+
+
+def _is_matrix(table: Table) -> bool:
+    """Return whether a table says which clause belongs to what: its rows have more cells than entries of contents."""
+    wide = sum(sum(bool(cell.strip()) for cell in row) > _MOST_CELLS for row in table.rows)
+    return wide >= _MATRIX * len(table.rows)
 
 
 def _readings(page: PageLayout) -> Iterator[list[_Row]]:
