@@ -266,6 +266,12 @@ def _border(text: str, start: int, far: int) -> int | None:
     return None
 
 
+def line_around(text: str, start: int, end: int) -> Span:
+    """Return the line that contains a range, without its end."""
+    stop = text.find("\n", end)
+    return Span(text.rfind("\n", 0, start) + 1, stop if stop >= 0 else len(text))
+
+
 def sentence_around(text: str, span: Span, within: Span, most: int = 300) -> Span:
     """Return the sentence that contains a span, shortened to `most` characters unless the span is longer."""
     begin, end = within.start, within.end

@@ -26,7 +26,7 @@ from knowledge_mcp.engine.core.designations import (
 )
 from knowledge_mcp.language.identifiers import is_identifier
 from knowledge_mcp.language.openings import caption_label, caption_target
-from knowledge_mcp.language.sentences import sentence_around
+from knowledge_mcp.language.sentences import line_around, sentence_around
 from knowledge_mcp.model.chunk import Chunk
 from knowledge_mcp.model.document import Reference, ReferenceKind, Span
 from knowledge_mcp.model.errors import KnowledgeError
@@ -369,8 +369,7 @@ def _touched(
 ) -> Touched:
     if kind:
         at = link.span.start - chunk.span.start
-        start, end = chunk.content.rfind("\n", 0, at) + 1, chunk.content.find("\n", at)
-        line = chunk.content[start : end if end >= 0 else None].strip()
+        line = line_around(chunk.content, at, at).of(chunk.content).strip()
         name = chunk.section_title or ""
         return Touched(chunk.document_id, kind, name, line, citation, chunk.index, link.text, dated, clause, change)
     kind, identifier, text = "clause", chunk.clause_number or "", ""
@@ -388,8 +387,7 @@ def _touched(
 def _sentence(chunk: Chunk, place: Span) -> str:
     """Return the sentence, or table row, of a passage that contains a place of its document."""
     start = max(place.start - chunk.span.start, 0)
-    first, last = chunk.content.rfind("\n", 0, start) + 1, chunk.content.find("\n", start)
-    line = chunk.content[first : last if last >= 0 else None].strip()
+    line = line_around(chunk.content, start, start).of(chunk.content).strip()
     if line.startswith("|"):
         return line
     span = Span(start, min(max(place.end - chunk.span.start, start), len(chunk.content)))

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import zip_longest
 
-from knowledge_mcp.engine.changes.marking import FORCE_KEY, NUMBER_KEY, MarkedWord, may_be_equal
+from knowledge_mcp.engine.changes.marking import FORCE_KEY, NUMBER_KEY, MarkedWord, marks_of, may_be_equal
 from knowledge_mcp.language.printed import PrintedMark
 from knowledge_mcp.support.matching import BoundedMatcher
 
@@ -49,7 +49,7 @@ def _among(
     codes = BoundedMatcher(*names).get_opcodes()
     named = [_digits_of_names(side) for side in sides]
     for key in (FORCE_KEY, NUMBER_KEY):
-        found = [(_marks(before[a:b], key), _marks(after[c:d], key)) for _, a, b, c, d in codes]
+        found = [(marks_of(before[a:b], key), marks_of(after[c:d], key)) for _, a, b, c, d in codes]
         pairs = [pair for was, now in found for pair in zip_longest(was, now)]
         for one, other in matched(pairs, key):
             if one is None or other is None:
@@ -81,10 +81,6 @@ def _digits_of_names(words: Sequence[MarkedWord]) -> Counter[str]:
     """Count the numbers in names and other text that is not a limit; a number that becomes one was not removed."""
     other = (mark.key if mark else word for word, mark in words if word not in {FORCE_KEY, NUMBER_KEY})
     return Counter(digits for each in other for digits in _DIGITS.findall(each))
-
-
-def _marks(words: Sequence[MarkedWord], key: str) -> list[PrintedMark]:
-    return [mark for word, mark in words if mark is not None and word == key]
 
 
 def _met(pairs: Sequence[_MarkPair], key: str) -> list[_MarkPair]:

@@ -186,9 +186,14 @@ def _joined(
             for other in near
             if (share := likeness(bag, others[other], weights)) >= ALIKE and may_join(one, other, share)
         ]
+    return in_turn((one, other) for _, _, one, other in sorted(scored))
+
+
+def in_turn(pairs: Iterable[tuple[int, int]]) -> dict[int, int]:
+    """Join pairs of which neither side is joined yet, in the order given."""
     joined: dict[int, int] = {}
     taken: set[int] = set()
-    for _, _, one, other in sorted(scored):
+    for one, other in pairs:
         if one not in joined and other not in taken:
             joined[one] = other
             taken.add(other)
@@ -214,17 +219,16 @@ def _named_alike(lefts: Mapping[int, str], rights: Mapping[int, str]) -> dict[in
 
 def _of_same_values(lefts: Mapping[int, str], rights: Mapping[int, str]) -> dict[int, int]:
     """Join remaining sentences with an equal value in other words: "one in ten welds", "10 % of the welds"."""
-    found: dict[int, int] = {}
     if len(lefts) * len(rights) > _MOST_NEAR:
-        return found
+        return {}
     language = language_of(" ".join((*lefts.values(), *rights.values())))
     ours, theirs = ({place: _with_values(text, language) for place, text in side.items()} for side in (lefts, rights))
-    for one, (values, bag) in ours.items():
-        for other, (its, words) in theirs.items():
-            is_same = bool(values & its) and likeness(bag, words, ALL_ALIKE) >= ALIKE
-            if is_same and one not in found and other not in found.values():
-                found[one] = other
-    return found
+    return in_turn(
+        (one, other)
+        for one, (values, bag) in ours.items()
+        for other, (its, words) in theirs.items()
+        if values & its and likeness(bag, words, ALL_ALIKE) >= ALIKE
+    )
 
 
 def _with_values(text: str, language: str) -> tuple[frozenset[str], Counter[str]]:
@@ -245,16 +249,18 @@ _LEAST_CONTAINED = 4
 
 def _containing(lefts: Mapping[int, str], rights: Mapping[int, str]) -> dict[int, int]:
     """Join remaining sentences of which one begins or ends with the other: it gained or lost a long condition."""
+    if len(lefts) * len(rights) > _MOST_NEAR:
+        return {}
     ours, theirs = ({place: words_and_signs(text) for place, text in side.items()} for side in (lefts, rights))
-    found: dict[int, int] = {}
-    for one, words in ours.items() if len(ours) * len(theirs) <= _MOST_NEAR else ():
-        for other, its in theirs.items():
-            short, long = sorted((words, its), key=len)
-            size = len(short)
-            is_in = size >= _LEAST_CONTAINED and short in (long[:size], long[-size:])
-            if is_in and one not in found and other not in found.values():
-                found[one] = other
-    return found
+    return in_turn(
+        (one, other) for one, words in ours.items() for other, its in theirs.items() if _contains_whole(words, its)
+    )
+
+
+def _contains_whole(words: Sequence[str], others: Sequence[str]) -> bool:
+    short, long = sorted((words, others), key=len)
+    size = len(short)
+    return size >= _LEAST_CONTAINED and short in (long[:size], long[-size:])
 
 
 _LEAST_BEGUN, _BEGUN = 6, 0.5
@@ -272,11 +278,7 @@ def _beginning_alike(lefts: Mapping[int, str], rights: Mapping[int, str]) -> dic
             alike = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(words, its, strict=False)))
             if alike >= max(_LEAST_BEGUN, _BEGUN * min(len(words), len(its))):
                 scored.append((-alike, one, other))
-    found: dict[int, int] = {}
-    for _, one, other in sorted(scored):
-        if one not in found and other not in found.values():
-            found[one] = other
-    return found
+    return in_turn((one, other) for _, one, other in sorted(scored))
 
 
 def _without_figures(text: str) -> list[str]:

@@ -332,13 +332,12 @@ def _quote(
     verified = verdict_in(searched[number], quote)
     if verified is QuoteVerdict.NOT_FOUND:
         return None
-    section, chunk = part.section_at(span.start), part.chunk_at(span.start)
-    clause = (section.number if section is not None else "") or (chunk.clause_number if chunk is not None else "") or ""
+    clause, title = part.heading_at(span.start)
     return Quoted(
         quote=quote,
         document=part.name,
-        clause=clause,
-        title=section.title if section is not None else "",
+        clause=clause or part.clause_of_passage(span.start),
+        title=title,
         pages=part.pages_of(span),
         lines=part.lines_of(span),
         citation=part.cited(span),

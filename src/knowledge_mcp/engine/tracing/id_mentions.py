@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from knowledge_mcp.language.multilingual.recognition import CONJUNCTIONS
 from knowledge_mcp.language.requirements.denied import is_denied_before, is_denied_behind
 from knowledge_mcp.language.requirements.mentions import is_mention
-from knowledge_mcp.language.sentences import sentence_around
+from knowledge_mcp.language.sentences import line_around, sentence_around
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.support.checkpoints import check_each
 
@@ -265,9 +265,7 @@ def _add_names(
 
 def _sentence(text: str, start: int, end: int) -> str:
     """Return the sentence, or row, of a name."""
-    begin, stop = text.rfind("\n", 0, start) + 1, text.find("\n", end)
-    line = Span(begin, stop if stop >= 0 else len(text))
-    return sentence_around(text, Span(start, end), line).of(text).strip(" |")
+    return sentence_around(text, Span(start, end), line_around(text, start, end)).of(text).strip(" |")
 
 
 def _parsed(name: str) -> _Name | None:

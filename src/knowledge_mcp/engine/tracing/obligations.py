@@ -17,7 +17,7 @@ from knowledge_mcp.language.force import RANK, Convention, detect_convention, fo
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.quantities.bounds import Bound
 from knowledge_mcp.language.quantities.measures import stems_in
-from knowledge_mcp.language.sentences import BLANK_LINE, cell_texts, is_row, row_cells, sentence_spans
+from knowledge_mcp.language.sentences import BLANK_LINE, cell_texts, is_row, line_around, row_cells, sentence_spans
 from knowledge_mcp.model.chunk import Modality
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.support.checkpoints import check_each
@@ -145,9 +145,7 @@ def _tabled(reading: ReadDocument, stated: Sequence[Obligation]) -> Iterator[tup
             if not any(map(row.span.overlaps, known)):
                 bound, stated_by = _sentence_on(row, sentences)
                 tabled = RowObligation(row.about, bound if row.bound is Bound.EXACT else row.bound, stated_by.text)
-                section = reading.section_at(row.span.start)
-                clause = (section.number if section is not None else "") or ""
-                title = section.title if section is not None else ""
+                clause, title = reading.heading_at(row.span.start)
                 where = reading.cited(row.span)
                 made = replace(stated_by, id=row.name, text=row.text, clause=clause, title=title, citation=where)
                 yield row.span.start, replace(made, tabled=tabled)
@@ -163,8 +161,8 @@ def _sentence_on(row: TabledRow, sentences: Sequence[tuple[Bound, Obligation]]) 
 
 def _cells_behind(text: str, place: int) -> list[tuple[str, str]]:
     """List the cells after an offset of a row, each with its header; none if the offset is not in a row."""
-    start, end = text.rfind("\n", 0, place) + 1, text.find("\n", place)
-    line = text[start : end if end >= 0 else len(text)]
+    around = line_around(text, place, place)
+    start, line = around.start, around.of(text)
     if not is_row(line):
         return []
     first = text.rfind("\n\n", 0, start) + 2 if "\n\n" in text[:start] else 0
@@ -183,10 +181,9 @@ def _informative(reading: ReadDocument) -> Iterator[tuple[int, Obligation]]:
             force = force_of(words, convention)
             if force is None or force.modality is not Modality.REQUIREMENT or any(map(sentence.overlaps, known)):
                 continue
-            section, chunk = reading.section_at(sentence.start), reading.chunk_at(sentence.start)
-            clause = (section.number if section is not None else "") or (chunk.clause_number if chunk else "") or ""
+            clause, title = reading.heading_at(sentence.start)
+            clause = clause or reading.clause_of_passage(sentence.start)
             text = " ".join(words.split())
-            title = section.title if section is not None else ""
             kind, citation = ObligationKind.INFORMATIVE, reading.cited(sentence)
             yield (
                 sentence.start,

@@ -59,6 +59,16 @@ class ReadDocument:
         around = [each for each in self.chunks if each.span.start <= place < each.span.end]
         return min(around, key=lambda each: len(each.span)) if around else None
 
+    def heading_at(self, place: int) -> tuple[str, str]:
+        """Return the number and the title of the innermost section that contains an offset; empty if there is none."""
+        section = self.section_at(place)
+        return (section.number or "", section.title) if section is not None else ("", "")
+
+    def clause_of_passage(self, place: int) -> str:
+        """Return the clause number of the smallest passage that contains an offset; empty if there is none."""
+        chunk = self.chunk_at(place)
+        return (chunk.clause_number or "") if chunk is not None else ""
+
     def pages_of(self, span: Span) -> tuple[str, ...]:
         """List the printed labels of the pages of a span."""
         exact = [each.label or str(each.number) for each in self.structure.pages if each.holds(span)]
@@ -79,8 +89,7 @@ class ReadDocument:
         chunk, lines = self.chunk_at(span.start), self.lines_of(span)
         if chunk is not None and self.record is not None:
             return cite(replace(chunk, lines=lines), self.record)
-        section, pages = self.section_at(span.start), self.pages_of(span)
-        clause = f"{section.number or ''} {section.title}".strip() if section is not None else ""
+        pages, clause = self.pages_of(span), " ".join(self.heading_at(span.start)).strip()
         place = f"p. {pages[0]}" if pages else named_lines(lines) if lines else ""
         return ", ".join(part for part in (self.name, clause, place) if part)
 
@@ -123,8 +132,7 @@ def demands_in(reading: ReadDocument) -> Iterator[TraceItem]:
     for group, chunk in groups_in(reading):
         first = group[0]
         own = first.identifier or first.clause_number or chunk.clause_number or ""
-        section = None if own else reading.section_at(first.span.start)
-        named = own or (section.title if section is not None else "")
+        named = own or reading.heading_at(first.span.start)[1]
         place = f"{reading.name}, {named}" if named else reading.name
         citation = place if reading.record is None else cite_statement(first, chunk, reading.record)
         yield TraceItem(own, "", words_of(group, reading.text), citation)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from knowledge_mcp.engine.changes.kinds import CUT, ChangeType, TextChange
-from knowledge_mcp.engine.changes.sentences import ALIKE, ALL_ALIKE, likeness
+from knowledge_mcp.engine.changes.sentences import ALIKE, ALL_ALIKE, in_turn, likeness
 from knowledge_mcp.engine.changes.wording import stem_of, words_and_signs
 from knowledge_mcp.language.multilingual.recognition import is_function_word
 from knowledge_mcp.language.requirements.conditions import (
@@ -70,11 +70,7 @@ def _pairs(
         for to, its in enumerate(others)
         if (share := likeness(bag, its, ALL_ALIKE)) >= ALIKE
     )
-    found: dict[int, int] = {}
-    for _, _, at, to in scored:
-        if at not in found and to not in found.values():
-            found[at] = to
-    return [(before[at], after[to]) for at, to in found.items()]
+    return [(before[at], after[to]) for at, to in in_turn((at, to) for _, _, at, to in scored).items()]
 
 
 def _is_turned(was: ConditionPhrase, now: ConditionPhrase) -> bool:
