@@ -172,6 +172,11 @@ class Box:
     right: float
     bottom: float
 
+    def joined(self, other: Box) -> Box:
+        """Return the smallest box around this one and another of its page."""
+        left, top = min(self.left, other.left), min(self.top, other.top)
+        return Box(self.page, left, top, max(self.right, other.right), max(self.bottom, other.bottom))
+
 
 LAYER_UNCHECKED = "its text is the layer below a scanned image, which may differ from what is printed"
 LAYOUT_UNCERTAIN = "its layout is uncertain: texts are side by side, and their order may differ"

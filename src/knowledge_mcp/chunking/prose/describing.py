@@ -173,7 +173,7 @@ def _join(boxes: Iterable[Box]) -> tuple[Box, ...]:
     filled: list[float] = []
     for box in boxes:
         if joined:
-            both, area = _around(joined[-1], box), filled[-1] + _area(box)
+            both, area = box.joined(joined[-1]), filled[-1] + _area(box)
             below = both.page == box.page and -_GAP / 4 < box.top - joined[-1].bottom < _GAP
             if below and _area(both) - area <= max(_WASTE * _area(both), _LITTLE):
                 joined[-1], filled[-1] = both, area
@@ -181,11 +181,6 @@ def _join(boxes: Iterable[Box]) -> tuple[Box, ...]:
         joined.append(box)
         filled.append(_area(box))
     return tuple(joined)
-
-
-def _around(one: Box, other: Box) -> Box:
-    left, top = min(one.left, other.left), min(one.top, other.top)
-    return Box(other.page, left, top, max(one.right, other.right), max(one.bottom, other.bottom))
 
 
 def _area(box: Box) -> float:

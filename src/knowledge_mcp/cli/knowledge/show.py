@@ -234,8 +234,7 @@ def _merge(boxes: Sequence[Box]) -> list[Box]:
             left, top = max(merged.left, other.left), max(merged.top, other.top)
             right, bottom = min(merged.right, other.right), min(merged.bottom, other.bottom)
             if left < right and top < bottom:
-                left, top = min(merged.left, other.left), min(merged.top, other.top)
-                merged = Box(box.page, left, top, max(merged.right, other.right), max(merged.bottom, other.bottom))
+                merged = merged.joined(other)
             else:
                 others.append(other)
         found = [*others, merged]

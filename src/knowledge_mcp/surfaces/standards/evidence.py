@@ -148,13 +148,7 @@ def merged_boxes(boxes: Iterable[Box]) -> list[list[int]]:
     for box in boxes:
         last = columns[-1] if columns else None
         if last is not None and last.page == box.page and _one_column(last, box):
-            columns[-1] = Box(
-                box.page,
-                min(last.left, box.left),
-                min(last.top, box.top),
-                max(last.right, box.right),
-                max(last.bottom, box.bottom),
-            )
+            columns[-1] = last.joined(box)
         else:
             columns.append(box)
     rounded = ([each.page, *_outwards(each)] for each in columns)
