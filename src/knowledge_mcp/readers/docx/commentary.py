@@ -10,7 +10,7 @@ from collections.abc import Generator
 
 from knowledge_mcp.language.openings import commentary_label
 from knowledge_mcp.readers.docx.inline import words_in
-from knowledge_mcp.readers.docx.package import Element, attribute, child
+from knowledge_mcp.readers.shared.containers import Element, attribute, child
 
 _Look = tuple[str, bool]
 """What sets paragraphs apart: the fill, or the style if there is none; and whether they are framed."""

@@ -7,8 +7,7 @@ import re
 from dataclasses import dataclass
 
 from knowledge_mcp.model.document import ReferenceKind
-from knowledge_mcp.readers.docx.package import Element, child, is_on, value
-from knowledge_mcp.readers.shared.containers import local_name
+from knowledge_mcp.readers.shared.containers import Element, child, is_on, local_name, value
 from knowledge_mcp.readers.shared.numbering import whole_number
 from knowledge_mcp.readers.shared.richtext import RichText
 from knowledge_mcp.support.charsets import letters_for_symbols

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from knowledge_mcp.model.document import HiddenReason, ReferenceKind
 from knowledge_mcp.readers.docx.fields import Fields
 from knowledge_mcp.readers.docx.looks import Looks, properties_of, stands_in_line, unseen_drawing
-from knowledge_mcp.readers.docx.package import Element, attribute, child, is_on, value
-from knowledge_mcp.readers.shared.containers import Relation, local_name
+from knowledge_mcp.readers.shared.containers import Element, Relation, attribute, child, is_on, local_name, value
 from knowledge_mcp.readers.shared.drawings import words_of
 from knowledge_mcp.readers.shared.equations import equation_text
 from knowledge_mcp.readers.shared.hidden import nonblank_length

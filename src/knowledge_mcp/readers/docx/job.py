@@ -13,9 +13,9 @@ from collections.abc import Generator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from knowledge_mcp.readers.docx.inline import words_in
-from knowledge_mcp.readers.docx.package import Element, Package, attribute, body_items, open_package, parse
+from knowledge_mcp.readers.docx.package import Package, body_items, open_package, parse
 from knowledge_mcp.readers.docx.remarks import Remarks
-from knowledge_mcp.readers.shared.containers import local_name
+from knowledge_mcp.readers.shared.containers import Element, attribute, local_name
 from knowledge_mcp.readers.shared.pieces import BATCH, RecordingBuilder, facts
 from knowledge_mcp.support.sandbox_worker import Refusal
 from knowledge_mcp.support.wording import list_first

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from knowledge_mcp.model.document import HiddenReason
-from knowledge_mcp.readers.docx.package import Element, attribute, child, is_on, value
-from knowledge_mcp.readers.shared.containers import local_name
+from knowledge_mcp.readers.shared.containers import Element, attribute, child, is_on, local_name, value
 from knowledge_mcp.readers.shared.hidden import WHITE, is_alike
 from knowledge_mcp.readers.shared.numbering import whole_number
 

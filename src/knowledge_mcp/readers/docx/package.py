@@ -9,13 +9,14 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, TypeAlias
+from typing import IO, TYPE_CHECKING
 from urllib.parse import unquote
 
 from lxml import etree
 
 from knowledge_mcp.readers.shared.containers import (
     MAX_TOTAL_BYTES,
+    Element,
     corrupted,
     kind_of_archive,
     local_name,
@@ -23,7 +24,6 @@ from knowledge_mcp.readers.shared.containers import (
     open_archive,
     relations_of,
     too_large,
-    without_namespace,
 )
 
 if TYPE_CHECKING:
@@ -97,9 +97,6 @@ def open_package(path: str) -> Generator[Package]:
             raise too_large(str(error)) from error
 
 
-Element: TypeAlias = etree._Element  # pyright: ignore[reportPrivateUsage] - lxml has no public name for it  # noqa: SLF001
-
-
 MAX_ELEMENTS = 2_000_000
 """Most elements in one child of the body: about 400 MB; a table of 10,000 rows has far fewer."""
 
@@ -115,41 +112,6 @@ _ITEMS = [
     )
 ]  # fmt: skip
 """Possible children of the body that hold text, or that end one that does."""
-
-
-def child(element: Element | None, *path: str) -> Element | None:
-    """Follow a path of local names, taking the first match at each step."""
-    for name in path:
-        if element is None:
-            return None
-        for found in element:
-            if local_name(found) == name:
-                element = found
-                break
-        else:
-            return None
-    return element
-
-
-def attribute(element: Element | None, name: str) -> str | None:
-    """Return an attribute by its local name, None if it is missing."""
-    if element is None:
-        return None
-    for key, text in element.attrib.items():
-        if without_namespace(str(key)) == name:
-            return str(text)
-    return None
-
-
-def value(element: Element | None, *path: str) -> str | None:
-    """Return `val` of the element at the end of a path, None if either is missing."""
-    return attribute(child(element, *path), "val")
-
-
-def is_on(element: Element | None, *path: str) -> bool:
-    """Return whether a toggle property exists at the end of a path and is not switched off."""
-    found = child(element, *path)
-    return found is not None and (attribute(found, "val") or "true").lower() not in {"0", "false", "off", "none"}
 
 
 def parse(data: bytes) -> Element:

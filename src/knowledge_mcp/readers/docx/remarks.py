@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.readers.docx.package import Element, attribute, parse
-from knowledge_mcp.readers.shared.containers import local_name
+from knowledge_mcp.readers.docx.package import parse
+from knowledge_mcp.readers.shared.containers import Element, attribute, local_name
 from knowledge_mcp.readers.shared.hidden import (
     CHANGES,
     COMMENTS,

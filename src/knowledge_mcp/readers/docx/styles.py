@@ -12,8 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from knowledge_mcp.language.openings import COMMENTARY_WORDS
-from knowledge_mcp.readers.docx.package import Element, attribute, child, is_on, value
-from knowledge_mcp.readers.shared.containers import local_name
+from knowledge_mcp.readers.shared.containers import Element, attribute, child, is_on, local_name, value
 from knowledge_mcp.readers.shared.numbering import format_number, whole_number
 
 _MAX_INHERITANCE = 20

@@ -12,9 +12,9 @@ from lxml import etree
 from knowledge_mcp.language.openings import note_in
 from knowledge_mcp.language.printed import is_note_of_table
 from knowledge_mcp.readers.docx.inline import paragraphs_of, visible_children, words_in
-from knowledge_mcp.readers.docx.package import MAX_ELEMENTS, Element, TooManyElementsError, child, is_on, value
+from knowledge_mcp.readers.docx.package import MAX_ELEMENTS, TooManyElementsError
 from knowledge_mcp.readers.docx.styles import Numbering
-from knowledge_mcp.readers.shared.containers import local_name
+from knowledge_mcp.readers.shared.containers import Element, child, is_on, local_name, value
 from knowledge_mcp.readers.shared.numbering import whole_number
 from knowledge_mcp.readers.shared.richtext import RichText
 from knowledge_mcp.readers.shared.tables import (

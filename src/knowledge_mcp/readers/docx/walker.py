@@ -35,13 +35,12 @@ from knowledge_mcp.readers.docx.inline import (
     visible_children,
 )
 from knowledge_mcp.readers.docx.looks import Looks
-from knowledge_mcp.readers.docx.package import Element, attribute, child, value
 from knowledge_mcp.readers.docx.remarks import unread
 from knowledge_mcp.readers.docx.styles import BODY_TEXT_LEVEL, Label, Numbering, Role, Styles
 from knowledge_mcp.readers.docx.tables import TableReader, grid_rows, layout_content, take_notes
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder
 from knowledge_mcp.readers.shared.clauses import NO_TITLE_ENDS
-from knowledge_mcp.readers.shared.containers import Relation, local_name
+from knowledge_mcp.readers.shared.containers import Element, Relation, attribute, child, local_name, value
 from knowledge_mcp.readers.shared.drawings import figure_blocks
 from knowledge_mcp.readers.shared.numbering import whole_number
 from knowledge_mcp.readers.shared.richtext import LastBlock, RichText, lay, table_text

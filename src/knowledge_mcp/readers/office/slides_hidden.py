@@ -13,7 +13,7 @@ import math
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -106,7 +106,7 @@ class _Sieve:
     def empty(self, slide: Element) -> None:
         """Remove all words of a hidden slide."""
         tree = slide.find("{*}cSld/{*}spTree")
-        for shape in _shapes(tree) if tree is not None else []:
+        for shape in _shapes(tree):
             self._drop(shape, HiddenReason.NOT_DISPLAYED)
 
     def sift(self, slide: Element, name: str) -> None:
@@ -138,7 +138,7 @@ class _Sieve:
                 if root is not None:
                     ground = ground.under(root.find("{*}cSld/{*}bg"))
                     tree = root.find("{*}cSld/{*}spTree")
-                    painted = [_painted(shape, _SAME) for shape in (_shapes(tree) if tree is not None else [])]
+                    painted = [_painted(shape, _SAME) for shape in _shapes(tree)]
                     ground = _Ground(ground.scheme, ground.colour, [*ground.painted, *filter(None, painted)])
             self._grounds[layout] = ground
         return self._grounds[layout]
@@ -241,15 +241,10 @@ class _Ground:
 
     def behind(self, shape: Element, box: _Box | None) -> str:
         """Return the colour behind the words of a shape, empty if it is unknown."""
-        settings = shape.find("{*}spPr")
-        fill = settings.find("{*}solidFill") if settings is not None else None
+        fill = shape.find("{*}spPr/{*}solidFill")
         if fill is not None:
             return self.named(fill)
-        is_bare = settings is not None and settings.find("{*}noFill") is not None
-        style = shape.find("{*}style/{*}fillRef")
-        if _is_filled(settings) or (not is_bare and style is not None and style.get("idx") != "0"):
-            return ""
-        if any(box is None or _overlap(_grown(box, _AROUND), other) for other in self.painted):
+        if _is_painted(shape) or any(box is None or _overlap(_grown(box, _AROUND), other) for other in self.painted):
             return ""
         return self.colour
 
@@ -299,8 +294,8 @@ def _alpha(fill: Element | None) -> int | None:
 # ---- shapes ---------------------------------------------------------------------------------------------------------
 
 
-def _shapes(tree: Element) -> list[Element]:
-    return [shape for shape in tree if local_name(shape) in SHAPES]
+def _shapes(tree: Element | None) -> list[Element]:
+    return [shape for shape in tree if local_name(shape) in SHAPES] if tree is not None else []
 
 
 def _is_hidden(shape: Element) -> bool:
@@ -308,27 +303,20 @@ def _is_hidden(shape: Element) -> bool:
     return any(name is not None and name.get("hidden") in {"1", "true"} for name in names)
 
 
-def _is_filled(settings: Element | None) -> bool:
-    return any(local_name(part) in {"gradFill", "pattFill", "blipFill", "grpFill"} for part in _parts(settings))
-
-
-def _parts(element: Element | None) -> Iterator[Element]:
-    yield from element if element is not None else ()
+def _is_painted(shape: Element) -> bool:
+    """Return whether a shape may have a fill that is no plain colour, or that of a style."""
+    settings, style = shape.find("{*}spPr"), shape.find("{*}style/{*}fillRef")
+    names = {local_name(part) for part in settings} if settings is not None else set[str]()
+    is_styled = "noFill" not in names and style is not None and style.get("idx") != "0"
+    return is_styled or not names.isdisjoint({"gradFill", "pattFill", "blipFill", "grpFill"})
 
 
 def _painted(shape: Element, frame: _Frame) -> _Box | None:
     """Return the box that a shape may paint, infinite if its position is unknown; None if it paints nothing."""
     everywhere = (-math.inf, -math.inf, math.inf, math.inf)
     kind = local_name(shape)
-    if kind == "sp":
-        settings = shape.find("{*}spPr")
-        filled = settings is not None and settings.find("{*}solidFill") is not None
-        style = shape.find("{*}style/{*}fillRef")
-        bare = settings is not None and settings.find("{*}noFill") is not None
-        styled = not bare and style is not None and style.get("idx") != "0"
-        if not (filled or styled or _is_filled(settings)):
-            return None
-    elif kind == "cxnSp":
+    is_empty = kind == "sp" and shape.find("{*}spPr/{*}solidFill") is None and not _is_painted(shape)
+    if is_empty or kind == "cxnSp":
         return None
     return _box(shape, frame) or everywhere
 

@@ -297,6 +297,41 @@ def without_namespace(tag: str) -> str:
     return tag.rpartition("}")[2]
 
 
+def child(element: Element | None, *path: str) -> Element | None:
+    """Follow a path of local names, taking the first match at each step."""
+    for name in path:
+        if element is None:
+            return None
+        for found in element:
+            if local_name(found) == name:
+                element = found
+                break
+        else:
+            return None
+    return element
+
+
+def attribute(element: Element | None, name: str) -> str | None:
+    """Return an attribute by its local name, None if it is missing."""
+    if element is None:
+        return None
+    for key, text in element.attrib.items():
+        if without_namespace(str(key)) == name:
+            return str(text)
+    return None
+
+
+def value(element: Element | None, *path: str) -> str | None:
+    """Return `val` of the element at the end of a path, None if either is missing."""
+    return attribute(child(element, *path), "val")
+
+
+def is_on(element: Element | None, *path: str) -> bool:
+    """Return whether a toggle property exists at the end of a path and is not switched off."""
+    found = child(element, *path)
+    return found is not None and (attribute(found, "val") or "true").lower() not in {"0", "false", "off", "none"}
+
+
 _PROPERTIES = {
     "title": "title",
     "creator": "author",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from knowledge_mcp.readers.shared.containers import Element, local_name, words_of
+from knowledge_mcp.readers.shared.containers import Element, child, local_name, value, words_of
 
 _MAX_DEPTH = 60
 _PROPERTIES = frozenset(
@@ -63,21 +63,8 @@ def _group(text: str) -> str:
     return text if len(text) <= 1 or text.isalnum() else f"({text})"
 
 
-def _child(element: Element, name: str) -> Element | None:
-    return next((part for part in element if local_name(part) == name), None)
-
-
-def _value(element: Element, *path: str) -> str | None:
-    found: Element | None = element
-    for name in path:
-        found = _child(found, name) if found is not None else None
-    if found is None:
-        return None
-    return next((str(text) for key, text in found.attrib.items() if str(key).rpartition("}")[2] == "val"), None)
-
-
 def _part(element: Element, name: str, depth: int) -> str:
-    found = _child(element, name)
+    found = child(element, name)
     return equation_text(found, depth) if found is not None else ""
 
 
@@ -97,7 +84,7 @@ def _root(element: Element, depth: int) -> str:
 
 
 def _operator(element: Element, depth: int) -> str:
-    sign = _value(element, "naryPr", "chr")
+    sign = value(element, "naryPr", "chr")
     low, high = _part(element, "sub", depth), _part(element, "sup", depth)
     return f"{_scripted('∫' if sign is None else sign, low, high)} {_part(element, 'e', depth)}"
 
@@ -121,8 +108,8 @@ def _function(element: Element, depth: int) -> str:
 
 
 def _brackets(element: Element, depth: int) -> str:
-    opening, closing = _value(element, "dPr", "begChr"), _value(element, "dPr", "endChr")
-    between = _value(element, "dPr", "sepChr")
+    opening, closing = value(element, "dPr", "begChr"), value(element, "dPr", "endChr")
+    between = value(element, "dPr", "sepChr")
     parts = [equation_text(part, depth) for part in element if local_name(part) == "e"]
     inner = ("|" if between is None else between).join(parts)
     return f"{_OPEN if opening is None else opening}{inner}{_CLOSE if closing is None else closing}"
@@ -131,9 +118,9 @@ def _brackets(element: Element, depth: int) -> str:
 def _accent(element: Element, depth: int) -> str:
     base = _part(element, "e", depth)
     if local_name(element) == "bar":
-        is_above = _value(element, "barPr", "pos") == "top"
+        is_above = value(element, "barPr", "pos") == "top"
         return base + ("\u0305" if is_above else "\u0332") if len(base) == 1 else base
-    sign = _value(element, "accPr", "chr")
+    sign = value(element, "accPr", "chr")
     return base + ("\u0302" if sign is None else sign) if len(base) == 1 else base
 
 
