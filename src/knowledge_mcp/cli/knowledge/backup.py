@@ -71,9 +71,7 @@ def backup(
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Write the store into one file."""
-    with options.guard():
-        settings = options.settings()
-
+    with options.open_settings() as settings:
         report = back_up(settings, file, force=force)
         _report(f"Written: {file}", report, as_json=options.as_json)
 
@@ -85,9 +83,7 @@ def restore(
     force: Annotated[bool, typer.Option("--force", help="Replace the existing store.")] = False,
 ) -> None:
     """Replace the store by a backup."""
-    with options.guard():
-        settings = options.settings()
-
+    with options.open_settings() as settings:
         report = restore_from(settings, file, force=force)
         _report(f"Restored: {settings.data_folder}", report, as_json=options.as_json)
 

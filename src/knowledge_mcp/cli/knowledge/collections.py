@@ -30,8 +30,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Name, as shown by `kn
 @contextmanager
 def _open_store(options: StoreOptions) -> Generator[tuple[Settings, Store]]:
     """Open the configured store alone: no embedding model is needed here."""
-    with options.guard():
-        settings = options.settings()
+    with options.open_settings() as settings:
         from knowledge_mcp.settings import choose_store
 
         with closing(open_store(settings, choose_store(settings).backend)) as store:

@@ -55,8 +55,7 @@ def fetch(
 
     Example: knowledge models fetch multilingual-e5-small
     """
-    with options.guard():
-        settings = options.settings()
+    with options.open_settings() as settings:
         from knowledge_mcp.embedders.local import model_files
 
         chosen = variant.value if variant is not None else settings.embedding_variant
@@ -95,8 +94,7 @@ def verify(options: StoreOptions, model: ModelName = None) -> None:
 
     Example: knowledge models verify
     """
-    with options.guard():
-        settings = options.settings()
+    with options.open_settings() as settings:
         from knowledge_mcp.embedders.local import model_files
 
         checks = model_files.verify(
@@ -123,8 +121,7 @@ def list_models(options: StoreOptions) -> None:
 
     Example: knowledge models list
     """
-    with options.guard():
-        settings = options.settings()
+    with options.open_settings() as settings:
         from knowledge_mcp.embedders.local import model_files
 
         found = model_files.list_models(settings.models_folder)

@@ -263,10 +263,15 @@ class CommandOptions:
         return settings if self.collection is None else settings.model_copy(update={"collection": self.collection})
 
     @contextmanager
+    def open_settings(self) -> Generator[Settings]:
+        """Read the settings for one command, and handle its errors."""
+        with self.guard():
+            yield self.settings()
+
+    @contextmanager
     def open_knowledge(self) -> Generator[Knowledge]:
         """Open the knowledge base for one command, handle its errors, and close it."""
-        with self.guard():
-            settings = self.settings()
+        with self.open_settings() as settings:
             from knowledge_mcp import wiring
 
             with closing(wiring.build_knowledge(settings)) as knowledge:

@@ -82,8 +82,7 @@ def check_command(
     """
     from knowledge_mcp.wiring import build_evidence_finder
 
-    with options.guard():
-        settings = options.settings()
+    with options.open_settings() as settings:
         column_names = parse_columns(columns)
         for each in against:
             require_different(document, each)

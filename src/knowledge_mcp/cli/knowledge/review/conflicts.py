@@ -60,8 +60,7 @@ def conflicts_command(
 
     Example: knowledge conflicts --kind contradiction --kind limit --json
     """
-    with options.guard():
-        settings = options.settings()
+    with options.open_settings() as settings:
         items, meanings = _read_all(settings, what or [])
         if not items and not meanings:
             raise InvalidInputError(
@@ -85,12 +84,8 @@ def conflicts_command(
 
 
 def _read_all(settings: Settings, names: list[str]) -> _Read:
-    items: list[TraceItem] = []
-    meanings: list[Meaning] = []
-    for found in _each(settings, names):
-        items.extend(found[0])
-        meanings.extend(found[1])
-    return items, meanings
+    parts = list(_each(settings, names))
+    return [item for items, _ in parts for item in items], [each for _, meanings in parts for each in meanings]
 
 
 def _each(settings: Settings, names: list[str]) -> Iterator[_Read]:

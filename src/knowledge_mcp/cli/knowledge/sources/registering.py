@@ -71,8 +71,7 @@ def add(
 
     Example: knowledge sources add davs://cloud.example.com/remote.php/dav/files/me/Specs --name specs
     """
-    with options.guard():
-        settings = options.settings()
+    with options.open_settings() as settings:
         from knowledge_mcp import wiring
         from knowledge_mcp.sources.synced.building import spec_of
 
@@ -107,8 +106,7 @@ def list_sources(options: CommandOptions) -> None:
 
     Example: knowledge sources list --json
     """
-    with options.guard():
-        settings = options.settings()
+    with options.open_settings() as settings:
         from knowledge_mcp import wiring
 
         found = wiring.list_sources(settings).all()
