@@ -14,8 +14,7 @@ from typing import Any
 from knowledge_mcp.readers.data import vocabulary as names
 from knowledge_mcp.readers.data.prose import BREAKS, MOST_TITLE, elements_of, has_words, name_of, text_without_notes
 from knowledge_mcp.readers.html.tables import MARKER
-from knowledge_mcp.readers.shared.containers import Element, without_namespace
-from knowledge_mcp.support.sandbox_worker import Refusal
+from knowledge_mcp.readers.shared.containers import Element, check_depth, without_namespace
 
 _BLOCKS = frozenset({"dl"}).union(
     names.PARAGRAPHS, names.LISTS, names.TABLES, names.CODE, names.QUOTES, names.ENTRIES, names.CAPTIONED
@@ -84,8 +83,7 @@ class _Page:
 
     def _part(self, element: Element, into: Element, level: int, depth: int) -> None:
         """Write a part: its title as a heading with its number, or its number before its first words."""
-        if depth > _MOST_DEPTH:
-            raise Refusal("unsupported", f"Its elements are nested more than {_MOST_DEPTH} levels deep.")
+        check_depth(depth, _MOST_DEPTH, "elements are")
         title, words = self._title(element)
         number = self._number(element, title)
         if words:
@@ -281,8 +279,7 @@ class _Page:
 
     def _word(self, element: Element, into: Element, depth: int) -> None:
         """Write an element among words."""
-        if depth > _MOST_DEPTH:
-            raise Refusal("unsupported", f"Its elements are nested more than {_MOST_DEPTH} levels deep.")
+        check_depth(depth, _MOST_DEPTH, "elements are")
         name = name_of(element)
         if name in names.NOTES_BELOW:
             _add(into, f"[{self._note(element)}]")

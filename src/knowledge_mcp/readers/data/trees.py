@@ -28,6 +28,7 @@ from knowledge_mcp.readers.requirements.documents import as_document, item_piece
 from knowledge_mcp.readers.requirements.texts import needs_in
 from knowledge_mcp.readers.shared.containers import (
     Element,
+    check_depth,
     corrupted,
     local_name,
     refuse_crowded_tree,
@@ -246,7 +247,7 @@ def _json_loaded(text: str) -> Any:
             suggestion="Correct it there, or rename the file with the correct extension.",
         ) from error
     except RecursionError as error:
-        raise _too_deep() from error
+        raise Refusal("unsupported", f"Its values are nested more than {_MOST_DEPTH} levels deep.") from error
 
 
 def _json_parsed(text: str) -> Any:
@@ -261,8 +262,7 @@ def _as_written(number: str) -> str:
 
 
 def _json_node(name: str, value: Any, depth: int) -> _Node:
-    if depth > _MOST_DEPTH:
-        raise _too_deep()
+    check_depth(depth, _MOST_DEPTH, "values are")
     if isinstance(value, tuple):
         pairs: tuple[tuple[str, Any], ...] = value  # pyright: ignore[reportUnknownVariableType] - JSON is of any type
         return _Node(name, parts=[_json_node(key, inner, depth + 1) for key, inner in pairs])
@@ -276,10 +276,6 @@ def _json_node(name: str, value: Any, depth: int) -> _Node:
     if isinstance(value, bool):
         return _Node(name, "true" if value else "false")
     return _Node(name, str(value))
-
-
-def _too_deep() -> Refusal:
-    return Refusal("unsupported", f"Its values are nested more than {_MOST_DEPTH} levels deep.")
 
 
 # ---- XML ------------------------------------------------------------------------------------------------------------
@@ -395,8 +391,7 @@ class _XmlBuilder:
         return made
 
     def _node(self, element: Element, depth: int) -> _Node:
-        if depth > _MOST_DEPTH:
-            raise Refusal("unsupported", f"Its elements are nested more than {_MOST_DEPTH} levels deep.")
+        check_depth(depth, _MOST_DEPTH, "elements are")
         name = local_name(element)
         attributes = [_Node(f"@{without_namespace(key)}", value) for key, value in element.attrib.items()]
         children = [child for child in element if isinstance(child.tag, str) and child not in self._read]

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from knowledge_mcp.model.document import BlockKind
-from knowledge_mcp.readers.shared.containers import OLE, corrupted, foreign, magic_of, mislabelled
+from knowledge_mcp.readers.shared.containers import OLE, corrupted, foreign, magic_of, mislabelled, password_protected
 from knowledge_mcp.readers.shared.pieces import Piece, facts, heading, messages, piece
 from knowledge_mcp.readers.shared.text import NotTextError, bytes_of, decode_text
 from knowledge_mcp.support.charsets import decoded
@@ -100,7 +100,7 @@ def _is_truncated(path: str) -> bool:
 
 def _other(container: Any) -> Refusal:
     if container.exists("EncryptedPackage"):
-        return Refusal("password_protected", "It is protected by a password.", suggestion="Save it without a password.")
+        return password_protected()
     kinds = (("WordDocument", "a Word document"), ("Workbook", "an Excel workbook"), ("Book", "an Excel workbook"))
     what = next((what for name, what in kinds if container.exists(name)), "another OLE file")
     return mislabelled(_EXPECTED, what)

@@ -378,11 +378,7 @@ def _ole_refusal(stream: BinaryIO, kind: str) -> Refusal:
     stream.seek(0)
     while block := stream.read(1 << 20):
         if name in tail + block:
-            return Refusal(
-                "password_protected",
-                "It is protected by a password.",
-                suggestion="Open it in its program, remove the password (File, Info, Protect) and save it.",
-            )
+            return password_protected("Open it in its program, remove the password (File, Info, Protect) and save it.")
         tail = block[-len(name) :]
     return Refusal(
         "mislabelled",
@@ -406,14 +402,23 @@ def _check_sizes(archive: zipfile.ZipFile, largest: int) -> None:
             # programs differ in which one they show
             raise zipfile.BadZipFile(f"two different members are named {info.filename[:100]}")
         if info.flag_bits & _ENCRYPTED_FLAG:
-            raise Refusal(
-                "password_protected",
-                "It is an archive protected by a password.",
-                suggestion="Save it without a password.",
-            )
+            raise password_protected(message="It is an archive protected by a password.")
         ratio = info.file_size > RATIO_FLOOR_BYTES and info.file_size > MAX_RATIO * max(info.compress_size, 1)
         if ratio or info.file_size > largest:
             raise too_large(f"{info.filename} unpacks {info.compress_size} bytes to {info.file_size}")
+
+
+def password_protected(
+    suggestion: str = "Save it without a password.", *, message: str = "It is protected by a password."
+) -> Refusal:
+    """Return the refusal of a file whose content is encrypted."""
+    return Refusal("password_protected", message, suggestion=suggestion)
+
+
+def check_depth(depth: int, most: int, what: str) -> None:
+    """Refuse a file whose parts are nested too deeply; `what` says what is nested, with its verb: "elements are"."""
+    if depth > most:
+        raise Refusal("unsupported", f"Its {what} nested more than {most} levels deep.")
 
 
 def too_large(details: str) -> Refusal:

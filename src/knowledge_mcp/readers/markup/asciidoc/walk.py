@@ -18,6 +18,7 @@ from knowledge_mcp.readers.markup.asciidoc.entries import printed_entry
 from knowledge_mcp.readers.markup.asciidoc.inline import ATTRIBUTES, Inline, Marks, captioned, words_of_image
 from knowledge_mcp.readers.markup.asciidoc.names import ANCHOR, auto_name, ids_in
 from knowledge_mcp.readers.markup.asciidoc.tables import table_of, without_nested
+from knowledge_mcp.readers.shared.containers import check_depth
 from knowledge_mcp.readers.shared.numbering import FORM_NAMES, counted, whole_number
 from knowledge_mcp.readers.shared.pieces import (
     Piece,
@@ -31,7 +32,6 @@ from knowledge_mcp.readers.shared.pieces import (
 )
 from knowledge_mcp.readers.shared.richtext import RichText
 from knowledge_mcp.readers.shared.text import nonblank_text_of
-from knowledge_mcp.support.sandbox_worker import Refusal
 from knowledge_mcp.support.wording import list_first
 
 _EXPECTED = "an AsciiDoc file"
@@ -177,8 +177,7 @@ class _Walk:
     # ---- blocks
 
     def _block_list(self, lines: Sequence[str], *, depth: int) -> Iterator[Piece]:
-        if depth > _MOST_DEPTH:
-            raise Refusal("unsupported", f"Its blocks are nested more than {_MOST_DEPTH} levels deep.")
+        check_depth(depth, _MOST_DEPTH, "blocks are")
         at, marks = 0, Marks()
         while at < len(lines):
             line = lines[at]

@@ -22,6 +22,7 @@ from knowledge_mcp.readers.shared.containers import (
     member,
     open_archive,
     parse_xml,
+    password_protected,
     too_large,
 )
 from knowledge_mcp.support.sandbox_worker import Refusal
@@ -86,9 +87,7 @@ def opened_package(path: str, kind: str, expected: str) -> Generator[OdfPackage]
     with open_archive(path, expected, needs=("content.xml",)) as archive:
         _check_kind((member(archive, "mimetype") or b"").decode("ascii", "replace").strip(), kind, expected)
         if b"encryption-data" in (member(archive, "META-INF/manifest.xml") or b""):
-            raise Refusal(
-                "password_protected", "It is protected by a password.", suggestion="Save it without a password."
-            )
+            raise password_protected()
         yield OdfPackage(archive, expected)
 
 

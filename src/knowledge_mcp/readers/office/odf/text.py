@@ -18,7 +18,7 @@ from knowledge_mcp.readers.office.odf.numbers import HeadingNumbers, Lists, Open
 from knowledge_mcp.readers.office.odf.package import DRAW, TABLE, TEXT, OdfPackage, opened_package
 from knowledge_mcp.readers.office.odf.remarks import remarks_of
 from knowledge_mcp.readers.office.odf.words import MOST_DEPTH, SHAPES, Embedded, ParagraphWords
-from knowledge_mcp.readers.shared.containers import Element, core_properties, local_name
+from knowledge_mcp.readers.shared.containers import Element, check_depth, core_properties, local_name
 from knowledge_mcp.readers.shared.numbering import whole_number
 from knowledge_mcp.readers.shared.pieces import (
     Piece,
@@ -32,7 +32,6 @@ from knowledge_mcp.readers.shared.pieces import (
 )
 from knowledge_mcp.readers.shared.richtext import RichText
 from knowledge_mcp.readers.shared.tables import TableCells
-from knowledge_mcp.support.sandbox_worker import Refusal
 
 _MOST_REPEATED = 1000
 _PASSED = frozenset(
@@ -89,8 +88,7 @@ class OdfWalk:
 
     def blocks(self, parent: Element, depth: int = 0, item: _Item | None = None) -> Iterator[Piece]:
         """Write the content of an element; `item` is the open list item."""
-        if depth > MOST_DEPTH:
-            raise Refusal("unsupported", f"Its parts are nested more than {MOST_DEPTH} levels deep.")
+        check_depth(depth, MOST_DEPTH, "parts are")
         for element in parent:
             name = local_name(element)
             if self.words.is_unseen(element):

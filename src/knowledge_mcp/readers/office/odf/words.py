@@ -7,13 +7,12 @@ from collections import Counter
 from knowledge_mcp.model.document import BlockKind, HiddenReason, ReferenceKind
 from knowledge_mcp.readers.office.odf.looks import OdtLook, OdtLooks, length_of, unseen_element
 from knowledge_mcp.readers.office.odf.package import DRAW, LINK, TEXT, OdfPackage
-from knowledge_mcp.readers.shared.containers import Element, local_name, member, parse_xml
+from knowledge_mcp.readers.shared.containers import Element, check_depth, local_name, member, parse_xml
 from knowledge_mcp.readers.shared.equations import equation_text
 from knowledge_mcp.readers.shared.hidden import nonblank_length
 from knowledge_mcp.readers.shared.layout import UNREAD
 from knowledge_mcp.readers.shared.pieces import Piece, rich_piece
 from knowledge_mcp.readers.shared.richtext import RichText, raised_or_lowered
-from knowledge_mcp.support.sandbox_worker import Refusal
 
 MOST_DEPTH = 100
 _SKIPPED = frozenset({"tracked-changes", "annotation", "annotation-end", "sequence-decls", "ruby-text", "number"})
@@ -80,8 +79,7 @@ class ParagraphWords:
             rich.hidden[reason] += nonblank_length(text)
 
     def _collect(self, rich: RichText, element: Element, depth: int, look: OdtLook) -> None:
-        if depth > MOST_DEPTH:
-            raise Refusal("unsupported", f"Its text is nested more than {MOST_DEPTH} levels deep.")
+        check_depth(depth, MOST_DEPTH, "text is")
         self._show(rich, element.text, look)
         for child in element:
             name = local_name(child)

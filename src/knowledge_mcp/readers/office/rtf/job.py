@@ -16,7 +16,14 @@ from typing import Any
 from knowledge_mcp.readers.html.walk import walk_html
 from knowledge_mcp.readers.office.rtf.page import Edge, Look, Row, RtfPage, Runs
 from knowledge_mcp.readers.office.rtf.tokens import ENTERED, SIGNS, SKIPPED, TOKEN, Fonts
-from knowledge_mcp.readers.shared.containers import MAX_MEMBER_BYTES, corrupted, foreign, magic_of, mislabelled
+from knowledge_mcp.readers.shared.containers import (
+    MAX_MEMBER_BYTES,
+    check_depth,
+    corrupted,
+    foreign,
+    magic_of,
+    mislabelled,
+)
 from knowledge_mcp.readers.shared.hidden import comments_left_out, nonblank_length, unaccepted_changes
 from knowledge_mcp.readers.shared.layout import UNREAD
 from knowledge_mcp.readers.shared.pieces import Piece, facts, hidden_piece, messages
@@ -201,8 +208,7 @@ class _Walk:
     # ---- groups
 
     def _open(self) -> None:
-        if len(self._stack) > _MOST_DEPTH:
-            raise Refusal("unsupported", f"Its groups are nested more than {_MOST_DEPTH} levels deep.")
+        check_depth(len(self._stack), _MOST_DEPTH, "groups are")
         outer = self._group
         self._stack.append(outer)
         self._group = replace(outer, is_starred=False)

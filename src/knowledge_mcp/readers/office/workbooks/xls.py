@@ -12,7 +12,7 @@ from typing import Any
 from knowledge_mcp.model.document import HiddenReason
 from knowledge_mcp.readers.office.workbooks.book import Book, ReadSheet, bound, printed
 from knowledge_mcp.readers.office.workbooks.sieve import SheetLook, SheetMarks, ShownRow, style_look
-from knowledge_mcp.readers.shared.containers import corrupted, ole_refusal
+from knowledge_mcp.readers.shared.containers import corrupted, ole_refusal, password_protected
 from knowledge_mcp.readers.shared.hidden import WHITE, remark
 from knowledge_mcp.support.sandbox_worker import Refusal
 
@@ -48,11 +48,7 @@ def opened_xls(path: str) -> Generator[Book]:
 def _refusal(path: str, error: Exception) -> Refusal:
     message = str(error)
     if "encrypted" in message.lower():
-        return Refusal(
-            "password_protected",
-            "It is protected by a password.",
-            suggestion="Open it in Excel, remove the password and save it.",
-        )
+        return password_protected("Open it in Excel, remove the password and save it.")
     if "Can't find workbook" in message or "not supported" in message:
         return ole_refusal(path, _EXPECTED)
     return corrupted(_EXPECTED, error)

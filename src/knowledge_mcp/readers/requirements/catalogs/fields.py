@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
 from knowledge_mcp.readers.html.lines import source_line
-from knowledge_mcp.readers.shared.containers import Element, local_name, without_namespace
+from knowledge_mcp.readers.shared.containers import Element, check_depth, local_name, without_namespace
 from knowledge_mcp.support.sandbox_worker import Refusal
 
 _MOST_DEPTH = 100
@@ -98,8 +98,7 @@ class FieldMaker:
 
     def _made(self, name: str, text: str, line: int, depth: int) -> Field:
         self._count += 1
-        if depth > _MOST_DEPTH:
-            raise Refusal("unsupported", f"Its values are nested more than {_MOST_DEPTH} levels deep.")
+        check_depth(depth, _MOST_DEPTH, "values are")
         if self._count > _MOST_FIELDS:
             raise Refusal("too_large", f"It has more than {_MOST_FIELDS:,} values.", suggestion="Split it.")
         return Field(name, text, line=line)
@@ -198,8 +197,7 @@ class _Writer:
 
     def write(self, element: Element, depth: int) -> None:
         """Write an element, with what separates it from the text before if it is not the outermost one."""
-        if depth > _MOST_DEPTH:
-            raise Refusal("unsupported", f"Its elements are nested more than {_MOST_DEPTH} levels deep.")
+        check_depth(depth, _MOST_DEPTH, "elements are")
         name = local_name(element)
         place = element.get(_PLACES[name]) if name in _PLACES else None
         is_line = depth > 0 and (name in _LINES or name == "tr")
