@@ -256,6 +256,11 @@ def test_identifiers_have_letters_of_any_script() -> None:
     assert requirement_identifier("größe-1 Die Pumpe muss anhalten.") is None
 
 
+def test_a_raised_figure_or_a_fraction_in_an_identifier_is_no_number() -> None:
+    assert identifier_key("FR-2¹") == ("fr", "2", "¹")
+    assert identifier_key("FR-½") == ("fr", "½")
+
+
 def test_the_number_of_a_place_is_no_identifier_in_any_language() -> None:
     assert not any(
         map(is_identifier, ("Paragraph-3", "Abb.3", "Annex-2", "Tabelle-4", "Artículo-5", "Niveau-1", "Stufe-3"))

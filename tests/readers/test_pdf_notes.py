@@ -178,3 +178,23 @@ def test_commentary_on_a_clause_in_italics_is_a_note_and_the_text_below_it_belon
     kinds = [block.kind for block in document.blocks]
     assert kinds[:5] == [BlockKind.HEADING, *[BlockKind.NOTE] * 3, BlockKind.PARAGRAPH]
     assert document.blocks[1].marker == "COMMENTARY ON CLAUSE 1"
+
+
+def test_a_sentence_continues_behind_notes_that_are_hardly_smaller_than_the_text() -> None:
+    pages = sheet()
+    for _ in range(10):
+        pages.paragraph(SENTENCE)
+    pages.paragraph("The hangar shall be aired before the tanks are opened, and the doors shall stay open for a")
+    pages.at(LEFT + 30, pages.y + 20, "The keeper signs the list")
+    pages.at(LEFT + 140, pages.y + 16, "2", 6)
+    pages.at(LEFT + 145, pages.y + 20, ", and the doors shall stay open for as long as any of the tanks, which he")
+    pages.at(LEFT, 770, "2", 6)
+    pages.at(LEFT + 5, 774, _NOTE, 9.3)
+    pages.next_page()
+    pages.paragraph("names on the list, is not yet closed again.", SENTENCE)
+    for _ in range(8):
+        pages.paragraph(SENTENCE)
+    document = read_pdf(pages)
+    notes = [block.span.of(document.text) for block in document.blocks if block.kind is BlockKind.FOOTNOTE]
+    assert notes == [f"² {_NOTE}"]
+    assert "any of the tanks, which he names on the list, is not yet closed again." in document.text

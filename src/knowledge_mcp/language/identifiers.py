@@ -125,7 +125,7 @@ _CLAUSE = re.compile(
 
 def identifier_key(text: str) -> tuple[str, ...]:
     """Reduce an identifier to its words and numbers: `SRS-4.2.1` and `srs 4.2.1` are equal, `FR01` and `FR 1` too."""
-    return tuple(part.lower() if part.isalpha() else str(int(part)) for part in _PARTS.findall(text))
+    return tuple(str(int(part)) if part.isdecimal() else part.lower() for part in _PARTS.findall(text))
 
 
 def is_below(key: tuple[str, ...], prefix: tuple[str, ...]) -> bool:

@@ -293,17 +293,21 @@ class _Stream:
     def _footnote_lines(self, page: PageLayout) -> set[int]:
         """Find the footnotes of a page: small print at its bottom, from the first numbered line down.
 
-        Notes that the page cites by marks such as "³⁾" may be hardly smaller than its text.
+        Notes that the page cites by marks such as "³⁾", or by the raised number that they begin with, may be hardly
+        smaller than its text.
         """
         lines = [line for line in page.lines if not line.rotated]
-        text = self._body.size
+        usual = self._body.size
         if page.strip and lines:  # comments may be set smaller than clauses
-            text = Counter(line.size for line in lines).most_common(1)[0][0]
-        cited = {mark for line in lines for mark in note_marks(line.text) if mark[-1] == "⁾"}
+            usual = Counter(line.size for line in lines).most_common(1)[0][0]
+        begun = {id(line): mark[0].strip() for line in lines if (mark := MARK_OF_NOTE.match(line.text)) is not None}
+        texts = [line.text.removeprefix(begun.get(id(line), "")) for line in lines]
+        marks = {mark for text in texts for mark in (*note_marks(text), *_RAISED.findall(text))}
+        cited = {mark for mark in marks if mark[-1] == "⁾"} | marks.intersection(begun.values())
         smaller = _SMALLER_CITED if cited else _SMALLER
         found: list[Line] = []
         for line in sorted(lines, key=lambda line: line.y0, reverse=True):
-            if line.size > text - smaller or line.y0 < 0.5 * page.height or id(line) in self._starts:
+            if line.size > usual - smaller or line.y0 < 0.5 * page.height or id(line) in self._starts:
                 break
             found.append(line)
         while found and not (_mark_of(found[-1]) in cited if cited else _begins_footnote(found[-1])):
