@@ -235,3 +235,64 @@ def test_a_first_number_in_plain_print_is_no_clause() -> None:
     assert _numbers("<h1>Pumps</h1><p>1.1</p><p>Litres of oil.</p><p>1.2</p><p>Litres of fuel.</p>") == [
         (None, "Pumps")
     ]
+
+
+_STATED = "The Council must publish the map, and it says where it can be seen."
+
+
+def _report(*, restart: bool) -> str:
+    """Write a report of four parts with four paragraphs each, which count on, or begin again in each part."""
+    parts: list[str] = []
+    for part in range(4):
+        first = 1 if restart else 1 + 4 * part
+        parts += [f"## Issue of the {'abcd'[part]} area", *(f"{first + at}. {_STATED}" for at in range(4))]
+    return "\n\n".join(parts)
+
+
+def _markdown(text: str) -> Document:
+    return MarkdownReader(sandbox=HERE).read(content_item(text.encode(), "a.md", "text/markdown"))
+
+
+def test_paragraphs_that_are_numbered_through_a_report_are_clauses_below_its_headings() -> None:
+    document = _markdown(_report(restart=False))
+
+    found = [(section.level, section.number) for section in document.sections]
+    assert found[:6] == [(2, None), (3, "1"), (3, "2"), (3, "3"), (3, "4"), (2, None)]
+    assert [number for _, number in found if number] == [str(number) for number in range(1, 17)]
+    assert document.text.count(_STATED) == 16
+
+
+def test_lists_that_begin_again_below_each_heading_are_no_clauses() -> None:
+    assert {section.number for section in _markdown(_report(restart=True)).sections} == {None}
+
+
+def test_paragraphs_with_the_numbers_that_headings_leave_out_are_clauses() -> None:
+    text = "\n\n".join(
+        [
+            "# General",
+            f"1. {_STATED}",
+            f"2. {_STATED}",
+            f"- a list\n\n3. {_STATED}",
+            "## 4. Maps",
+            f"1. {_STATED}\n2. {_STATED}",
+            f"4.1. {_STATED}",
+            f"5. {_STATED}",
+            f"5.1. {_STATED}",
+            f"5.2. {_STATED}",
+            "## 6. Copies",
+            _STATED,
+        ]
+    )
+
+    numbers = [section.number for section in _markdown(text).sections if section.number]
+    assert numbers == ["1", "2", "3", "4", "4.1", "5", "5.1", "5.2", "6"]
+
+
+def test_letters_and_figures_before_the_titles_of_policies_are_their_numbers() -> None:
+    titles = ("HO1: Need for homes", "Policy HO2 – Density", "Policy HO3 Gardens", "Density of HO3", "W1: Wells")
+    document = _markdown("\n\n".join(f"## {title}\n\n{_STATED}" for title in titles))
+
+    assert [section.number for section in document.sections] == ["HO1", "HO2", "HO3", None, "W1"]
+    assert [section.title for section in document.sections][1:3] == ["Density", "Gardens"]
+    versions = _markdown("\n\n".join(f"## V{number}: Notes\n\n{_STATED}" for number in (9, 7, 4)))
+    assert {section.number for section in versions.sections} == {None}

@@ -301,6 +301,12 @@ def test_a_made_up_title_property_gives_way_to_the_title_paragraph(made: str) ->
     assert read_docx(p("x")).title == "sample"
 
 
+def test_the_title_of_the_template_is_none_of_the_document_unless_it_prints_it() -> None:
+    core = CORE.format("House style report template")
+    assert read_docx(p("Pumps"), docProps__core=core).title == "sample"
+    assert read_docx(p("House style report template"), docProps__core=core).title == "House style report template"
+
+
 @pytest.mark.parametrize("field", ["&lt;Title 1; Title 2&gt; (Release 14)", "[Subject]"])
 def test_a_title_in_properties_that_were_never_filled_in_is_not_used(field: str) -> None:
     core = CORE.format("Spec ab.cde").replace("</dc:title>", f"</dc:title><dc:subject>{field}</dc:subject>", 1)

@@ -196,3 +196,19 @@ def test_chapters_that_bookmarks_of_other_titles_leave_out_are_sections_beside_t
 
 def test_chapters_are_not_added_to_bookmarks_that_name_most_of_them() -> None:
     assert (1, "4") not in [each[:2] for each in named_in_part("1 Scope", "2 Materials", "3 Tests")]
+
+
+def test_policies_are_sections_below_the_chapters_that_bookmarks_name() -> None:
+    pages = sheet()
+    for chapter, letters in enumerate(("HO", "GB", "W"), 1):
+        pages.heading(f"{chapter} Chapter of {letters}", size=16, bookmark=0)
+        pages.paragraph(SENTENCE)
+        for number in (1, 2):
+            pages.heading(f"{letters}{number}: Policy on a matter", size=10)
+            pages.paragraph(f"1. {SENTENCE}")
+            pages.paragraph(f"2. {SENTENCE}")
+        pages.next_page()
+    document = PdfReader(sandbox=InProcessSandbox()).read(item_of(pages.done()))
+    found = [(section.level, section.number, section.title) for section in document.sections]
+    assert found[:3] == [(1, "1", "Chapter of HO"), (2, "HO1", "Policy on a matter"), (2, "HO2", "Policy on a matter")]
+    assert [number for _, number, _ in found] == ["1", "HO1", "HO2", "2", "GB1", "GB2", "3", "W1", "W2"]

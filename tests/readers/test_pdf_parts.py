@@ -146,6 +146,9 @@ def test_a_hyphen_stays_before_a_capital_or_a_digit() -> None:
     words = Vocabulary([line("nothing known here at all")])
     assert words.join("the MIL-", "STD is") == "the MIL-STD is"
     assert words.join("clause 29148-", "1 is") == "clause 29148-1 is"
+    known = Vocabulary([line("the rules of WATLEN and of MIL-STD and MILSTD apply here")])
+    assert known.join("the WAT-", "LEN rules") == "the WATLEN rules", "the text has the word elsewhere"
+    assert known.join("the MIL-", "STD is") == "the MIL-STD is"
 
 
 # ---- tables

@@ -162,6 +162,16 @@ def _as_printed(title: str, text: str) -> str:
     return " ".join(printed if printed.isupper() else word for word, printed in pairs)
 
 
+_TEMPLATE = re.compile(r".*(?:template|vorlage|plantilla|sjabloon|szablon|skabelon|dokumentmall)", re.IGNORECASE)
+"""A title that ends with the word for a template."""
+
+
+def is_left_by_template(title: str, text: str) -> bool:
+    """Return whether a title is that of the template that a document was made from: the text does not print it."""
+    printed = r"\s+".join(map(re.escape, title.split()))
+    return _TEMPLATE.fullmatch(title) is not None and re.search(printed, text, re.IGNORECASE) is None
+
+
 def subject_of(text: str) -> str:
     """Return the subject of a letter, memo or fax; empty if the text does not start like one."""
     found = [*_LETTER.finditer(text[:_HEAD_OF_LETTER]), None]

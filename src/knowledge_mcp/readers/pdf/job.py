@@ -24,7 +24,13 @@ from knowledge_mcp.readers.pdf.flow.bilingual import in_languages
 from knowledge_mcp.readers.pdf.flow.commented import in_columns, in_flows, take_heads
 from knowledge_mcp.readers.pdf.flow.struck import crowded_warning
 from knowledge_mcp.readers.pdf.headings.candidates import Body, body_of, settle_code
-from knowledge_mcp.readers.pdf.headings.clauses import noted_sections, number_titles, put_in_annexes, untitled_clauses
+from knowledge_mcp.readers.pdf.headings.clauses import (
+    coded_titles,
+    noted_sections,
+    number_titles,
+    put_in_annexes,
+    untitled_clauses,
+)
 from knowledge_mcp.readers.pdf.headings.contents import Contents, take_contents
 from knowledge_mcp.readers.pdf.headings.entries import TermsPages, terms_pages
 from knowledge_mcp.readers.pdf.headings.numbered import Heading, detect_headings, in_order
@@ -228,6 +234,7 @@ def _structured(
     commented = any(page.strip for page in pages)
     found.headings += noted_sections(pages, found.headings)
     number_titles(pages, found.headings)
+    found.headings = in_order([*found.headings, *coded_titles(pages, found.headings, body)], pages)
     found.headings += untitled_clauses(in_columns(pages), found.headings, commented=commented)
     if commented:
         numbers = {id(heading.lines[0]): heading.number for heading in found.headings if heading.number}

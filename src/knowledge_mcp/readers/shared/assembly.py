@@ -17,7 +17,7 @@ from pathlib import PurePath
 
 from knowledge_mcp.language.glossary.terms import TermsClause, entry_number
 from knowledge_mcp.language.openings import opening_of
-from knowledge_mcp.language.titles import plain_name, subject_of
+from knowledge_mcp.language.titles import is_left_by_template, plain_name, subject_of
 from knowledge_mcp.model.document import (
     Anchor,
     Block,
@@ -366,7 +366,8 @@ class DocumentBuilder:
         self._blocks = _without_set_off(self._blocks, self._headings)
         sections = self._sections(text)
         name = " ".join(normalise_text(title).split())
-        name = subject_of(text) if not name or is_one_clause(name, sections) else name
+        if not name or is_one_clause(name, sections) or is_left_by_template(name, text):
+            name = subject_of(text)
         return Document(
             id=id or document_id(item.name),
             title=short_title(name) or plain_name(item.name),

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from knowledge_mcp.language.openings import UNTITLED, caption_label, split_clause_number
@@ -20,8 +20,11 @@ from knowledge_mcp.model.document import Block, BlockKind, HeadingSource, Span
 from knowledge_mcp.readers.shared.numbering import (
     LETTERED,
     ClauseCount,
+    Counted,
     NumberKey,
     clause_commented,
+    coded_numbers,
+    counted_through,
     depth_of,
     has_commentary,
     named_numbers,
@@ -241,14 +244,18 @@ class _Found:
 
 
 def _with_named_numbers(headings: Sequence[HeadingDraft]) -> list[HeadingDraft]:
-    """Take "CS 25.21" at the beginning of titles for their number, if the document counts its paragraphs so."""
-    named = named_numbers([f"{heading.number or ''} {heading.title}".strip() for heading in headings])
+    """Take "CS 25.21" and "HO1:" at the beginning of titles for their number, if the document counts so."""
+    named = coded_numbers(["" if heading.number else heading.title for heading in headings])
+    named |= named_numbers([f"{heading.number or ''} {heading.title}".strip() for heading in headings])
     return [
         replace(heading, number=named[place].number, title=named[place].title) if place in named else heading
         for place, heading in enumerate(headings)
     ]
 
 
+_ONE_PART = re.compile(r"(?P<number>\d{1,4})\.(?=\s)")
+_BEGIN = frozenset({BlockKind.PARAGRAPH, BlockKind.LIST_ITEM})
+"""Blocks that can begin with the number of a clause; a number of one part makes most of them items of lists."""
 _PAGE = re.compile(r"[A-Z]{1,2}-\d{1,3}")
 """The number of a page of an annex, which looks like the comment on a chapter: "A-3"."""
 
@@ -278,6 +285,7 @@ class ClauseFinder:
         if not headings and not self._articles:
             blocks, headings = self._bold_titles(blocks)
         headings = list(headings)
+        through = counted_through(list(self._counted(blocks, headings)))
         found: dict[int, _Found] = {}
         for block in blocks:
             if block.kind is BlockKind.HEADING and block.section is not None:
@@ -286,6 +294,9 @@ class ClauseFinder:
                     self._take(key, heading.level)
                 else:
                     self._open = [each for each in self._open if each[1] < heading.level]
+            elif (level := through.get(block.span.start)) is not None:
+                found[block.span.start] = self._through(block, level)
+                self._take(found[block.span.start].key, level)
             elif block.kind is BlockKind.PARAGRAPH:
                 if block.span.start in self._plain:
                     clause = self._term(block)
@@ -297,12 +308,37 @@ class ClauseFinder:
                     found[block.span.start] = clause
         untitled = [each.key for each in found.values() if each.key and not each.heading.title]
         sure = self._count.is_sure(untitled)
-        titled = {place: each for place, each in found.items() if each.heading.title or place in self._articles}
+        titled = {
+            place: each
+            for place, each in found.items()
+            if each.heading.title or place in self._articles or place in through
+        }
         kept = found if sure else titled
         out, drafts = self._joined(*self._parted(blocks, headings, kept))
         for place, clause in self._comments(drafts).items():
             drafts[place] = replace(drafts[place], level=drafts[clause].level + 1, is_comment=True)
         return out, _with_named_numbers(drafts)
+
+    def _counted(self, blocks: Sequence[Block], headings: Sequence[HeadingDraft]) -> Iterator[Counted]:
+        """Yield the headings and the beginnings of paragraphs that have a number of one part, without a word."""
+        for block in blocks:
+            place, section = block.span.start, block.section
+            if block.kind is BlockKind.HEADING and section is not None:
+                heading = headings[section]
+                if (heading.number or "").isdecimal() and not self._is_worded(heading):
+                    yield Counted(place, int(heading.number or 0), heading.level, section, is_heading=True)
+            elif block.kind in _BEGIN and not block.depth and place not in self._plain:
+                level = headings[section].level + 1 if section is not None else 1
+                if (match := _ONE_PART.match(self._text, place, block.span.end)) is not None:
+                    yield Counted(place, int(match["number"]), level, section, is_heading=False)
+
+    def _through(self, block: Block, level: int) -> _Found:
+        """Read a paragraph that is numbered through the document as a clause without a title."""
+        match = _ONE_PART.match(self._text, block.span.start)
+        assert match is not None
+        span = Span(block.span.start, match.end())
+        heading = HeadingDraft(level, match["number"], "", span, HeadingSource.NUMBERING, 0.8, None)
+        return _Found((int(match["number"]),), heading, len(span))
 
     def _numbered(self, heading: HeadingDraft) -> HeadingDraft:
         """Read a heading that is only a number as a clause without a title, if it is below the open clause: "4.2.1"."""
@@ -462,14 +498,14 @@ class ClauseFinder:
         for block in blocks:
             if block.kind is BlockKind.HEADING and block.section is not None:
                 drafts.append(headings[block.section])
-            clause = found.get(block.span.start) if block.kind is BlockKind.PARAGRAPH else None
+            clause = found.get(block.span.start) if block.kind in _BEGIN else None
             if clause is not None:
                 drafts.append(clause.heading)
                 section = len(drafts) - 1
                 out.append(replace(block, kind=BlockKind.HEADING, span=clause.heading.span, section=section))
                 rest = Span(clause.heading.span.end, block.span.end).trimmed(self._text)
                 if len(rest):
-                    out.append(replace(block, span=rest, section=section))
+                    out.append(replace(block, kind=BlockKind.PARAGRAPH, span=rest, section=section, marker=""))
             else:
                 out.append(replace(block, section=len(drafts) - 1 if drafts else None))
         return out, drafts

@@ -171,6 +171,36 @@ def _is_code(figures: Sequence[str]) -> bool:
     return len(set(keys)) >= _FEWEST_NAMED and rising >= _IN_ORDER * (len(keys) - 1) and 2 * high >= len(keys)
 
 
+_CODED = re.compile(
+    r"(?:(?P<word>policy|objective|principle|proposal|recommendation)\s+)?"
+    r"(?P<number>(?P<letters>[A-Z]{1,4})(?P<figure>\d{1,3}))(?P<stop>\s?[:–—]\s?|\s-\s|(?(word)\s))(?P<title>\S.*)",
+    re.IGNORECASE,
+)
+
+
+def coded_numbers(titles: Sequence[str]) -> dict[int, NumberedTitle]:
+    """Read the letters and figures before the titles of policies: "HO1: Need for homes", "Policy H2 – Density".
+
+    Each chapter of a plan has its letters, and counts from 1. Other names look the same: policies are at least three,
+    and those with the same letters count up by one.
+
+    Returns:
+        Number as printed and title, by the index of those of `titles` that begin with such a number.
+    """
+    by_letters: defaultdict[str, list[tuple[int, re.Match[str]]]] = defaultdict(list)
+    for place, title in enumerate(titles):
+        match = _CODED.match(title)
+        if match is not None and match["letters"].isupper():
+            by_letters[match["letters"]].append((place, match))
+    found: dict[int, NumberedTitle] = {}
+    for members in by_letters.values():
+        figures = [int(match["figure"]) for _, match in members]
+        counting = sum(other == one + 1 for one, other in itertools.pairwise(figures))
+        if figures[0] == 1 and counting >= _IN_ORDER * (len(figures) - 1):
+            found |= {place: NumberedTitle(match["number"], match["title"]) for place, match in members}
+    return found if len(found) >= _FEWEST_NAMED else {}
+
+
 def _first(part: str, *, roman: bool) -> int | None:
     numeral = bool(part) and all(letter in _ROMAN_VALUES for letter in part)
     if numeral and (roman or len(part) > 1):
@@ -331,6 +361,70 @@ class ClauseCount:
     def is_sure(self, untitled: Iterable[NumberKey]) -> bool:
         """Return whether clauses without a title are clauses: some of them have siblings."""
         return any(self._counted[family(self.commented(key) or key)] >= _SIBLINGS for key in untitled)
+
+
+_FEWEST_THROUGH, _FEWEST_PLACES = 10, 3
+"""Fewest paragraphs that are numbered through a document, and fewest sections that they are in: a list is in one."""
+_MISSING = 2
+"""Most numbers that may be missing in between: paragraphs that were deleted or could not be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A heading, or the beginning of a paragraph, with a number of one part: "10 Substances", "9. Manufacturers shall".
+
+    `level` is that of the heading, or of a clause below the heading above the paragraph, which is `section`.
+    """
+
+    place: int
+    number: int
+    level: int
+    section: int | None
+    is_heading: bool
+
+
+def counted_through(found: Sequence[Counted]) -> dict[int, int]:
+    """Find the paragraphs that are clauses because they count on across headings, unlike the items of lists.
+
+    Reports and judgments number their paragraphs from the first page to the last. If headings have numbers, these
+    paragraphs are those that the headings leave out: 9 before "10 Substances", 12 between "11" and "13".
+
+    Returns:
+        Level of the clause, by the place of its paragraph.
+    """
+    if sum(each.is_heading for each in found) >= _SIBLINGS:
+        return _left_out(found)
+    chain: list[Counted] = []
+    listed = -1  # number of the item before, if it is not in the chain
+    for each in found:
+        last = chain[-1].number if chain else 0
+        if each.is_heading:
+            return {}
+        if last < each.number <= last + 1 + (_MISSING if chain else 0) and each.number != listed + 1:
+            chain.append(each)
+            listed = -1
+        else:
+            listed = each.number
+    is_through = len({each.section for each in chain}) >= _FEWEST_PLACES and len(chain) >= _IN_ORDER * len(found)
+    return {each.place: each.level for each in chain} if is_through and len(chain) >= _FEWEST_THROUGH else {}
+
+
+def _left_out(found: Sequence[Counted]) -> dict[int, int]:
+    """Find the paragraphs with the numbers that the headings before and after them leave out."""
+    taken = {each.number for each in found if each.is_heading}
+    clauses: dict[int, int] = {}
+    run: list[Counted] = []
+    last, listed = 0, -1
+    for each in found:
+        number = run[-1].number if run else last
+        if each.is_heading:
+            clauses |= {one.place: each.level for one in run if each.number == number + 1}
+            run, last, listed = [], each.number, -1
+        elif each.number == number + 1 and each.number not in taken and each.number != listed + 1:
+            run.append(each)
+        else:
+            listed = each.number
+    return clauses
 
 
 class TypedItems:

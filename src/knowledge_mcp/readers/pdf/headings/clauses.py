@@ -14,11 +14,24 @@ from collections.abc import Iterator, Sequence
 
 from knowledge_mcp.language.openings import UNTITLED, is_annex, split_clause_number
 from knowledge_mcp.model.document import HeadingSource
-from knowledge_mcp.readers.pdf.headings.candidates import is_bare_annex
+from knowledge_mcp.readers.pdf.headings.candidates import (
+    Body,
+    HeadingCandidate,
+    candidates,
+    is_bare_annex,
+    is_strong,
+)
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
 from knowledge_mcp.readers.pdf.headings.sequences import FIRST_NUMBERS, restarting
 from knowledge_mcp.readers.shared.layout import Line, PageLayout
-from knowledge_mcp.readers.shared.numbering import ClauseCount, NumberKey, depth_of, has_commentary, number_key
+from knowledge_mcp.readers.shared.numbering import (
+    ClauseCount,
+    NumberKey,
+    coded_numbers,
+    depth_of,
+    has_commentary,
+    number_key,
+)
 
 _SECTION = re.compile(r"(?P<number>\d{1,3}[A-Z]{0,2})\.? ?(?:[—–-] ?)?(?=\(1|[A-Z“\"])")
 _SMALLER = 0.9
@@ -114,6 +127,24 @@ def put_in_annexes(headings: Sequence[Heading], listed: Sequence[Heading]) -> No
                 heading.level += level
         elif level and letter.isalpha() and re.match(rf"{letter}\d", heading.number or ""):
             heading.level += level * (id(heading) not in listed_ids)
+
+
+def coded_titles(pages: Sequence[PageLayout], headings: Sequence[Heading], body: Body) -> list[Heading]:
+    """Find the titles of policies below the headings that the file names: "HO1: Assessing the need for homes"."""
+    level_of = {id(line): heading.level for heading in headings for line in heading.lines}
+    level = 0
+    found: list[tuple[HeadingCandidate, int]] = []
+    for candidate in (candidate for page in pages for candidate in candidates(page, body)):
+        known = [level_of[id(line)] for line in candidate.lines if id(line) in level_of]
+        level = known[-1] if known else level
+        alone = not (known or candidate.beside or candidate.flows or candidate.cut is not None)
+        if alone and is_strong(candidate.line, body):
+            found.append((candidate, level + 1))
+    numbers = coded_numbers([candidate.text for candidate, _ in found])
+    return [
+        Heading(found[at][0].lines, found[at][1], each.number, each.title, None, HeadingSource.NUMBERING, _CONFIDENCE)
+        for at, each in numbers.items()
+    ]
 
 
 _ENDED = (".", ":", ";", "!", "?", ")")

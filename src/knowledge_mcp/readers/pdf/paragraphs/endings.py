@@ -51,10 +51,14 @@ class Vocabulary:
         """Join a line to the text before it.
 
         A hyphen at the end of the text is removed if the word without it occurs in the document. It is kept if the word
-        with it occurs, or if both parts occur as words; otherwise it is removed. Before a capital or a digit, and in an
-        address, it is kept.
+        with it occurs, or if both parts occur as words; otherwise it is removed. Before a digit, and in an address, it
+        is kept; before a capital it is kept unless both parts are capitals and only the word without it occurs.
         """
         cut, after = _CUT_WORD.search(text, max(len(text) - 60, 0)), _NEXT_WORD.match(following)
+        if cut is not None and after is not None and cut["left"].isupper() and after["right"].isupper():
+            whole, parted = (f"{cut['left']}{sign}{after['right']}".lower() for sign in ("", "-"))
+            if whole in self._words and parted not in self._words and not _ADDRESS.search(text):
+                return text[:-1] + following
         if cut is None or after is None or not after["right"][0].islower():
             joint = (
                 "" if _TIED.search(text, max(len(text) - 2, 0)) or _WITHOUT_BLANKS.match(text[-1:] + following) else " "
