@@ -48,7 +48,7 @@ def _sentences(count: int, words: str = "grey pumps hum all day") -> str:
 
 @pytest.mark.requirement("A-REQ-INGEST-005")
 def test_defaults_are_those_of_the_specification() -> None:
-    assert ClauseChunker().version == "clauses/25 min=200 max=800 overlap=100"
+    assert ClauseChunker().version == "clauses/26 min=200 max=800 overlap=100"
 
 
 @pytest.mark.requirement("A-REQ-INGEST-005")

@@ -330,6 +330,14 @@ def test_the_same_number_in_an_annex_and_in_a_clause_is_distinguished_by_the_wor
     assert [label_of(entry) for entry in find_sections(two, "clause 1")] == ["1 Scope"]
 
 
+def test_a_policy_is_found_with_and_without_the_word_before_its_number(ferries: StoredDocument) -> None:
+    text = "HO2: Density\n\nHomes are near each other."
+    entries = (OutlineEntry(1, "HO2", "Density", Span(0, len(text))),)
+    plan = replace(ferries, text=text, chunks=(), structure=DocumentStructure(entries))
+    for name in ("HO2", "Policy HO2", "policy ho2"):
+        assert [label_of(entry) for entry in find_sections(plan, name)] == ["HO2 Density"]
+
+
 class Restless(OverriddenStore):
     """Let somebody else write whenever a text is asked for, `times` times."""
 

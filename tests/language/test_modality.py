@@ -19,6 +19,7 @@ _R, _S, _M, _C = Modality.REQUIREMENT, Modality.RECOMMENDATION, Modality.PERMISS
         ("The valve must close.", _R, False),
         ("The supplier is required to keep records.", _R, False),
         ("Two signatures are required.", _R, False),
+        ("Should the pump fail, the supplier shall replace it.", _R, False),
         ("The valve shall not leak.", _R, True),
         ("The valve shall also not leak.", _R, True),
         ("No operator shall enter the cell.", _R, True),
@@ -70,6 +71,8 @@ def test_small_words_have_force_where_no_capitals_are_declared(
     "sentence",
     [
         "The pump runs.",
+        "A second pump would be required to drain it in a day.",
+        "Should a second pump be required, the supplier brings it.",
         "Deliveries start in May 2024.",
         'The word "shall" denotes an obligation.',
         "Shall indicates what is binding.",

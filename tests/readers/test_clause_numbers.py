@@ -296,3 +296,5 @@ def test_letters_and_figures_before_the_titles_of_policies_are_their_numbers() -
     assert [section.title for section in document.sections][1:3] == ["Density", "Gardens"]
     versions = _markdown("\n\n".join(f"## V{number}: Notes\n\n{_STATED}" for number in (9, 7, 4)))
     assert {section.number for section in versions.sections} == {None}
+    pins = _markdown("\n\n".join(f"## DQ{number}: DQ{number}5 VDD{number}" for number in (1, 2, 3)))
+    assert {section.number for section in pins.sections} == {None}

@@ -73,7 +73,8 @@ _CAPITALS = re.compile(
 _BE = r"(?:is|are|be|been|being)"
 _ENDS = r"(?=\s+(?:to|that|for|when|if|in|at|on|unless|only|by|within|during|under|until|while)\b|\s*[.;,:)|]|\s*\Z)"
 _WEAK = (
-    rf"{_BE}\s+(?:also\s+|not\s+|therefore\s+)?(?:required|mandatory|obligatory){_ENDS}"
+    rf"(?<!would )(?<!could )(?<!might ){_BE}\s+(?:also\s+|not\s+|therefore\s+)?(?:required|mandatory|obligatory)"
+    rf"{_ENDS}"
     rf"|{_BE}\s+(?:strictly\s+)?(?:prohibited|forbidden){_ENDS}"
     rf"|{_BE}\s+not\s+(?:permitted|allowed|permissible|acceptable){_ENDS}"
     r"|(?:has|have)\s+to\s+be\b"
@@ -116,7 +117,7 @@ _EXPLAINS = re.compile(
     re.IGNORECASE,
 )
 _CONDITION = re.compile(
-    r"\W*(?:if|when|whenever|where|wherever|unless|until|although|because|since|while)\b", re.IGNORECASE
+    r"\W*(?:if|when|whenever|where|wherever|unless|until|although|because|since|while|(?-i:Should))\b", re.IGNORECASE
 )
 _WEAK_CONTEXT = re.compile(
     r"\b(?:if|when|where|whenever|unless|what|which|that|as|than(?!\s*\d)|whether|who|until)\b[^,;:]*\Z", re.IGNORECASE

@@ -85,7 +85,7 @@ class ClauseChunker:
     def __init__(self, size_min: int = 200, size_max: int = 800, overlap: int = 100) -> None:
         self._sizes = _Sizes(size_min, size_max, overlap)
         self._sizes.check()
-        self.version = f"clauses/25 min={size_min} max={size_max} overlap={overlap}"
+        self.version = f"clauses/26 min={size_min} max={size_max} overlap={overlap}"
 
     def chunk(self, document: Document, document_type: str, measure: TokenMeasure) -> list[Chunk]:
         """Split, classify and describe every passage, in order."""

@@ -28,7 +28,8 @@ from knowledge_mcp.model.evidence import Excerpt
 from knowledge_mcp.support.wording import how_many
 
 _KEYWORD = re.compile(
-    rf"(?P<keyword>sub-clause|subsection|para\.|{NUMBERED_WORDS}|{CLAUSE_WORDS})\s+(?=\S)|§+\s*(?=\S)", re.IGNORECASE
+    rf"(?P<keyword>sub-clause|subsection|para\.|policy|{NUMBERED_WORDS}|{CLAUSE_WORDS})\s+(?=\S)|§+\s*(?=\S)",
+    re.IGNORECASE,
 )
 _NUMBER = re.compile(r"(?:\d{1,3}[a-z]?|[a-z]|[ivxlc]{1,6})(?:\.(?:\d{1,3}[a-z]?|[a-z]))*")
 _BRACKETS = re.compile(r"(?:\.?\([^()]{1,5}\)|,?\s?\(?[a-z0-9]{1,4}\)){1,6}\Z", re.IGNORECASE)

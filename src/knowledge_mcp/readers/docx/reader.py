@@ -12,5 +12,5 @@ from knowledge_mcp.readers.shared.isolation import ConvertingReader
 class DocxReader(ConvertingReader):
     """Read .docx files: structure, computed numbers, tables, notes, references and properties; there are no pages."""
 
-    label = "docx-25"
+    label = "docx-26"
     jobs: ClassVar[Mapping[str, str]] = {MEDIA_TYPES[".docx"]: "knowledge_mcp.readers.docx.job:docx"}

@@ -39,7 +39,7 @@ from knowledge_mcp.readers.docx.remarks import unread
 from knowledge_mcp.readers.docx.styles import BODY_TEXT_LEVEL, Label, Numbering, Role, Styles
 from knowledge_mcp.readers.docx.tables import TableReader, grid_rows, layout_content, take_notes
 from knowledge_mcp.readers.shared.assembly import DocumentBuilder
-from knowledge_mcp.readers.shared.clauses import NO_TITLE_ENDS
+from knowledge_mcp.readers.shared.clauses.articles import NO_TITLE_ENDS
 from knowledge_mcp.readers.shared.containers import Element, Relation, attribute, child, local_name, value
 from knowledge_mcp.readers.shared.drawings import figure_blocks
 from knowledge_mcp.readers.shared.numbering import whole_number

@@ -19,7 +19,7 @@ class ImageReader(RecognisingReader):
     Its arguments are those of `RecognisingReader`; without an engine, or with `enabled=False`, no image can be read.
     """
 
-    label = "image-14"
+    label = "image-15"
     job = "knowledge_mcp.readers.images.job"
     renders = f"{job}:render"
 

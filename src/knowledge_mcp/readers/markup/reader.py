@@ -16,7 +16,7 @@ class MarkupReader(ConvertingReader):
     No other file is opened: a warning names what they include.
     """
 
-    label = "markup-24"
+    label = "markup-25"
     jobs: ClassVar[Mapping[str, str]] = {
         _ADOC: "knowledge_mcp.readers.markup.asciidoc.walk:asciidoc",
         _RST: "knowledge_mcp.readers.markup.restructured:restructured",

@@ -23,7 +23,7 @@ class OfficeReader(ConvertingReader):
     Of `ConvertingReader`'s arguments, `markdown` reads what MarkItDown makes of presentations.
     """
 
-    label = "office-24"
+    label = "office-25"
     jobs: ClassVar[Mapping[str, str]] = {
         _EML: f"{_ROOM}.mail:eml",
         _EPUB: f"{_ROOM}.books:epub",

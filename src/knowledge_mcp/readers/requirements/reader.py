@@ -93,7 +93,7 @@ class RequirementFileReader(ConvertingReader):
         sandbox, limits: as `ConvertingReader`.
     """
 
-    label = "requirements-6"
+    label = "requirements-7"
     jobs: ClassVar[Mapping[str, str]] = dict.fromkeys(
         (MEDIA_TYPES[".reqif"], MEDIA_TYPES[".reqifz"], MEDIA_TYPES[".sdoc"], DOORSTOP), f"{_HERE}.documents:document"
     )

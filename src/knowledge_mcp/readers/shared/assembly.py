@@ -35,7 +35,7 @@ from knowledge_mcp.model.document import (
 )
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.source import SourceItem
-from knowledge_mcp.readers.shared.clauses import ClauseFinder, HeadingDraft
+from knowledge_mcp.readers.shared.clauses.finder import ClauseFinder, HeadingDraft
 from knowledge_mcp.readers.shared.hidden import without_hidden
 from knowledge_mcp.readers.shared.informative import informative_sections
 from knowledge_mcp.readers.shared.numbering import TypedItems

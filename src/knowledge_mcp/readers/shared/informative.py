@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from knowledge_mcp.language.clauses import informative_mark
 from knowledge_mcp.language.openings import ANNEX_WORDS, FORCE_IN_BRACKETS, STATUS_WORDS, commentary_label, obliges
 from knowledge_mcp.model.document import Block, BlockKind
-from knowledge_mcp.readers.shared.clauses import HeadingDraft
+from knowledge_mcp.readers.shared.clauses.finder import HeadingDraft
 
 _ANNEX = re.compile(rf"\W*(?:{STATUS_WORDS})?(?:{ANNEX_WORDS})\b", re.IGNORECASE)
 _ANNEXES = re.compile(rf"(?:{ANNEX_WORDS})(?:es|s)?|appendic[ei]s?|anhänge|allegati", re.IGNORECASE)

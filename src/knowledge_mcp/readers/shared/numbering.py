@@ -177,12 +177,15 @@ _CODED = re.compile(
     re.IGNORECASE,
 )
 
+_WORDED = re.compile(r"(?<!\S)[^\W\d_]{3,}(?!\S)")
+"""A word of a title; the names of the pins of a part have none."""
+
 
 def coded_numbers(titles: Sequence[str]) -> dict[int, NumberedTitle]:
     """Read the letters and figures before the titles of policies: "HO1: Need for homes", "Policy H2 – Density".
 
     Each chapter of a plan has its letters, and counts from 1. Other names look the same: policies are at least three,
-    and those with the same letters count up by one.
+    and those with the same letters count up by one; then a chapter may have a single one.
 
     Returns:
         Number as printed and title, by the index of those of `titles` that begin with such a number.
@@ -190,15 +193,17 @@ def coded_numbers(titles: Sequence[str]) -> dict[int, NumberedTitle]:
     by_letters: defaultdict[str, list[tuple[int, re.Match[str]]]] = defaultdict(list)
     for place, title in enumerate(titles):
         match = _CODED.match(title)
-        if match is not None and match["letters"].isupper():
+        if match is not None and match["letters"].isupper() and _WORDED.search(match["title"]):
             by_letters[match["letters"]].append((place, match))
     found: dict[int, NumberedTitle] = {}
+    counted = 0
     for members in by_letters.values():
         figures = [int(match["figure"]) for _, match in members]
         counting = sum(other == one + 1 for one, other in itertools.pairwise(figures))
         if figures[0] == 1 and counting >= _IN_ORDER * (len(figures) - 1):
             found |= {place: NumberedTitle(match["number"], match["title"]) for place, match in members}
-    return found if len(found) >= _FEWEST_NAMED else {}
+            counted += len(members) if len(members) > 1 else 0
+    return found if counted >= _FEWEST_NAMED else {}
 
 
 def _first(part: str, *, roman: bool) -> int | None:
@@ -370,7 +375,7 @@ _MISSING = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class RunningNumber:
     """A heading, or the beginning of a paragraph, with a number of one part: "10 Substances", "9. Manufacturers shall".
 
     `level` is that of the heading, or of a clause below the heading above the paragraph, which is `section`.
@@ -383,7 +388,7 @@ class Counted:
     is_heading: bool
 
 
-def counted_through(found: Sequence[Counted]) -> dict[int, int]:
+def counted_through(found: Sequence[RunningNumber]) -> dict[int, int]:
     """Find the paragraphs that are clauses because they count on across headings, unlike the items of lists.
 
     Reports and judgments number their paragraphs from the first page to the last. If headings have numbers, these
@@ -394,7 +399,7 @@ def counted_through(found: Sequence[Counted]) -> dict[int, int]:
     """
     if sum(each.is_heading for each in found) >= _SIBLINGS:
         return _left_out(found)
-    chain: list[Counted] = []
+    chain: list[RunningNumber] = []
     listed = -1  # number of the item before, if it is not in the chain
     for each in found:
         last = chain[-1].number if chain else 0
@@ -409,11 +414,11 @@ def counted_through(found: Sequence[Counted]) -> dict[int, int]:
     return {each.place: each.level for each in chain} if is_through and len(chain) >= _FEWEST_THROUGH else {}
 
 
-def _left_out(found: Sequence[Counted]) -> dict[int, int]:
+def _left_out(found: Sequence[RunningNumber]) -> dict[int, int]:
     """Find the paragraphs with the numbers that the headings before and after them leave out."""
     taken = {each.number for each in found if each.is_heading}
     clauses: dict[int, int] = {}
-    run: list[Counted] = []
+    run: list[RunningNumber] = []
     last, listed = 0, -1
     for each in found:
         number = run[-1].number if run else last

@@ -14,13 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from knowledge_mcp.language.openings import UNTITLED, is_annex, split_clause_number
 from knowledge_mcp.model.document import HeadingSource
-from knowledge_mcp.readers.pdf.headings.candidates import (
-    Body,
-    HeadingCandidate,
-    candidates,
-    is_bare_annex,
-    is_strong,
-)
+from knowledge_mcp.readers.pdf.headings.candidates import Body, HeadingCandidate, candidates, is_bare_annex, is_strong
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
 from knowledge_mcp.readers.pdf.headings.sequences import FIRST_NUMBERS, restarting
 from knowledge_mcp.readers.shared.layout import Line, PageLayout

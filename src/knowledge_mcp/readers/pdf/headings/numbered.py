@@ -51,7 +51,7 @@ from knowledge_mcp.readers.pdf.headings.unnumbered import (
     margin_titles,
     unnumbered,
 )
-from knowledge_mcp.readers.shared.clauses import rank_of
+from knowledge_mcp.readers.shared.clauses.articles import rank_of
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, letters_of
 from knowledge_mcp.readers.shared.numbering import NumberKey, depth_of, follows, number_key
 

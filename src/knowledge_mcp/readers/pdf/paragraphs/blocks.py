@@ -303,7 +303,7 @@ class _Stream:
         begun = {id(line): mark[0].strip() for line in lines if (mark := MARK_OF_NOTE.match(line.text)) is not None}
         texts = [line.text.removeprefix(begun.get(id(line), "")) for line in lines]
         marks = {mark for text in texts for mark in (*note_marks(text), *_RAISED.findall(text))}
-        cited = {mark for mark in marks if mark[-1] == "⁾"} | marks.intersection(begun.values())
+        cited = {mark for mark in marks if mark[-1] == "⁾"} if marks.isdisjoint(begun.values()) else marks
         smaller = _SMALLER_CITED if cited else _SMALLER
         found: list[Line] = []
         for line in sorted(lines, key=lambda line: line.y0, reverse=True):

@@ -1,0 +1,1 @@
+"""Find clauses that are not headings in the file."""
