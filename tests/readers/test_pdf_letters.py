@@ -18,6 +18,7 @@ from reportlab.pdfbase.pdfmetrics import stringWidth
 from knowledge_mcp.model.document import BlockKind, Document
 from knowledge_mcp.readers.pdf.flow.letters import write_as_printed
 from knowledge_mcp.readers.pdf.reader import PdfReader
+from knowledge_mcp.readers.pdf.signs import with_signs
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.pdf_files import LEFT, SENTENCE, item_of, read_pdf, sheet
 
@@ -281,3 +282,13 @@ def test_a_word_of_code_at_the_beginning_of_a_line_makes_no_code_of_it() -> None
         pages.at(72, y, "EndRequest", font="Courier")
         pages.at(72 + 63, y, "operation lists all conventions and services that are available during the session,")
     assert [block.kind for block in read_pdf(pages).blocks] == [BlockKind.PARAGRAPH]
+
+
+def test_ligatures_that_a_font_has_at_codes_of_its_own_are_spelled_out() -> None:
+    from liteparse.types import TextItem
+
+    words = "\ue049e so\ue039ware \ue03be\ue03as the ba\ue03cery \ue048alities"
+    item = TextItem(text=words, x=72, y=100, width=300, height=10, font_name="ABCDEF+LinLibertineO")
+    assert with_signs(item) == "The software checks the battery Qualities"
+    other = TextItem(text="\ue039", x=72, y=100, width=9, height=10, font_name="ABCDEF+Icons")
+    assert with_signs(other) == "\ue039"

@@ -44,6 +44,9 @@ SYMBOL = 0xF000
 _DINGBAT_FONTS = ("wingdings", "wingdings-regular")
 _SYMBOL_FONTS = ("symbol", "symbolmt", *_DINGBAT_FONTS)
 """Endings of the names of fonts whose signs are known by their codes."""
+_LIBERTINE = re.compile(r"lin(?:ux)?[ -]?(?:libertine|biolinum)|libertinus|linlib", re.IGNORECASE)
+_LIGATURES = str.maketrans({0xE039: "ft", 0xE03A: "ck", 0xE03B: "ch", 0xE03C: "tt", 0xE048: "Qu", 0xE049: "Th"})
+"""The ligatures that these fonts have at codes of their own; files made with them name no letters."""
 _TICKS = "\uf0fc\uf0fb\uf0fe\uf0fd"
 """Ticks and crosses of dingbat fonts: at the beginning of a line they have a meaning, unlike other signs there."""
 
@@ -118,11 +121,13 @@ def _fits(shape: VectorShape, item: TextItem, row: Sequence[TextItem]) -> bool:
 
 
 def with_signs(item: TextItem) -> str:
-    """Convert the signs of symbol fonts to Unicode, except one that may be a list marker.
+    """Convert the signs of symbol fonts to Unicode, except one that may be a list marker, and spell out ligatures.
 
     The parser joins signs to words in another font: they are signs of quantities, unless they may mark an item.
     """
     font = (item.font_name or "").lower()
+    if _LIBERTINE.search(font) is not None:
+        return signs_of_quantities(item.text.translate(_LIGATURES))
     text = _with_codes(item.text) if font.endswith(_DINGBAT_FONTS) else item.text
     if not (has_private_characters(text) and font.endswith(_SYMBOL_FONTS)):
         return signs_of_quantities(text)
