@@ -179,6 +179,7 @@ def test_documents_are_joined_by_hand_under_one_family(world: World) -> None:
         (("a.md", lifts("Lift safety 2018", 5)), ("b.md", lifts("Lift safety 2023", 4))),
         (("v1/guide.md", lifts("Guide", 5)), ("v2/guide.md", lifts("Guide", 4))),
         (("guide-v1.md", lifts("Guide", 5)), ("guide-v2.md", lifts("Guide", 4))),
+        (("lift-api-v1.3.md", lifts("Guide", 5)), ("lift-api-v1.4.md", lifts("Guide", 4))),
         (
             ("a.md", lifts("One", 5, "family: Lifts\nedition: '2018'\n")),
             ("b.md", lifts("Two", 4, "family: lifts\nedition: '2023'\n")),
@@ -192,7 +193,19 @@ def test_documents_are_joined_by_hand_under_one_family(world: World) -> None:
         ),
         (("a.md", lifts("ACME 7:2018", 5)), ("z.md", lifts("ACME 7:2023", 4, "status: published\n"))),
     ],
-    ids=["edition", "year", "folder", "file", "front matter", "letter", "revision", "obsoletes", "replaces", "status"],
+    ids=[
+        "edition",
+        "year",
+        "folder",
+        "file",
+        "api",
+        "front matter",
+        "letter",
+        "revision",
+        "obsoletes",
+        "replaces",
+        "status",
+    ],
 )
 def test_editions_of_one_document_are_recognised_by_what_they_say(
     tmp_path: Path, older: tuple[str, str], newer: tuple[str, str]

@@ -53,6 +53,9 @@ _VERSION_PART = re.compile(
     r"(?:v|ver|version|rev|revision|release|ed|edition)[ ._-]?\d{1,4}(?:\.\d{1,4}){0,3}", re.IGNORECASE
 )
 
+_VERSION_AT_END = re.compile(r"[ ._-]v[ ._-]?\d{1,4}(?:[._-]\d{1,4}){0,3}\Z", re.IGNORECASE)
+"""A version at the end of a file name, which is no number of a standard."""
+
 
 @dataclass(frozen=True, slots=True)
 class EditionFacts:
@@ -188,6 +191,8 @@ def _find_designation(record: DocumentRecord) -> tuple[str, EditionMark | None] 
                 continue
             if slug and len(designation.edition) == 1 and designation.edition.isalpha():
                 continue
+            if slug and _VERSION_AT_END.search(name[:end]) is not None:
+                continue  # "payments-api-v2": a version, and no standard of the API
             rest = f"{name[end:]} {record.title}"
             about = sorted(set(_ABOUT.findall(" ".join(re.findall(r"[a-z]+", rest.casefold())))))
             key = "|".join((*sorted(designation.bodies), "-".join(designation.core), *about))
