@@ -38,7 +38,7 @@ class PdfReader(RecognisingReader):
         given: arguments of `RecognisingReader`.
     """
 
-    label = "pdf-38"
+    label = "pdf-39"
     job = "knowledge_mcp.readers.pdf.job"
     renders = "knowledge_mcp.readers.pdf.rendering:render"
 
