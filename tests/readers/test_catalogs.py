@@ -14,6 +14,7 @@ from knowledge_mcp.model.document import Document, RequirementItem
 from knowledge_mcp.model.errors import UnreadableDocumentError, UnreadableReason
 from knowledge_mcp.model.source import OSCAL_YAML, kind_of
 from knowledge_mcp.readers.data.reader import DataReader
+from knowledge_mcp.readers.requirements.catalogs import recognised
 from tests.readers.in_process import InProcessSandbox
 from tests.readers.office_files import item_of
 
@@ -294,6 +295,33 @@ def test_hostile_catalogues_are_refused() -> None:
     head = "catalog:\n  metadata: {title: t}\n  controls: &c\n  - id: a-1\n"
     with pytest.raises(UnreadableDocumentError) as caught:
         read(head.replace("metadata: {title: t}", "metadata:\n    title: t") + "    controls: *c\n", "loop.yaml")
+    assert caught.value.reason is UnreadableReason.CORRUPTED
+
+
+@pytest.mark.parametrize("place", ["    parts: *a9\n", "other: *a9\n"], ids=["inside", "beside"])
+def test_aliases_that_make_much_of_little_are_refused_before_they_are_followed(
+    place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = 0
+    make = recognised.YamlValues.made
+
+    def counting(self: recognised.YamlValues, node: object) -> tuple[object, int]:
+        nonlocal calls
+        calls += 1
+        return make(self, node)
+
+    monkeypatch.setattr(recognised.YamlValues, "made", counting)
+    bomb = "".join(f"    a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10))
+    head = f"catalog:\n  metadata:\n    title: t\n    a0: &a0 [x]\n{bomb}  controls:\n  - id: a-1\n"
+    with pytest.raises(UnreadableDocumentError) as caught:
+        read(head + place, "bomb.yaml")
+    assert caught.value.reason is UnreadableReason.TOO_LARGE
+    assert calls < 200
+
+
+def test_a_list_as_a_name_in_yaml_is_refused() -> None:
+    with pytest.raises(UnreadableDocumentError) as caught:
+        read("catalog:\n  metadata:\n    title: t\n    ? [a, b]\n    : c\n", "list.yaml")
     assert caught.value.reason is UnreadableReason.CORRUPTED
 
 

@@ -168,11 +168,7 @@ def _clean(text: str, within_line: str) -> str:
         text = text.replace("\r", within_line)
     if "\x00" in text:
         text = text.replace("\x00", "\ufffd")
-    return text.removeprefix("\ufeff").encode("utf-8", "replace").decode("utf-8") if _odd(text) else text
-
-
-def _odd(text: str) -> bool:
-    return text.startswith("\ufeff") or any("\ud800" <= character <= "\udfff" for character in text)
+    return text.removeprefix("\ufeff").encode("utf-8", "replace").decode("utf-8")  # without lone surrogates
 
 
 # ---- files, in the child process ------------------------------------------------------------------------------------

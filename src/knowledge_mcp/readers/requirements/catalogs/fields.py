@@ -13,7 +13,7 @@ from knowledge_mcp.support.sandbox_worker import Refusal
 
 _MOST_DEPTH = 100
 """Deepest nesting, as of other data files."""
-_MOST_FIELDS = 2_000_000
+MOST_FIELDS = 2_000_000
 """A catalogue of 10 MB has 300,000; aliases in YAML can make more of a small file than memory holds."""
 _BLOCKS = frozenset("blockquote dd div dl dt h1 h2 h3 h4 h5 h6 ol p pre table tr ul".split())
 """Elements of HTML, and of OSCAL, that are paragraphs."""
@@ -30,7 +30,9 @@ _BLANKS = re.compile(r"[ \t\n\r\f\v]+")
 _GAPS = re.compile(r"\n{3,}")
 _INSIDE = re.compile(r"\[([^\[\]]{1,300})\]\(#[^()\s]{1,300}\)")
 """A link to a place in the file in Markdown, "[AC-2](#ac-2)", of which XML has the words."""
-_ID = re.compile(r"(?<![\w.-])[\"']?(?:id|uuid)[\"']?[ \t]*:[ \t]*[\"']?([^\s\"',{}\[\]]+)")
+_ID = re.compile(
+    r"id(?:(?<![\w.-]id)|(?<=uuid)(?<![\w.-]uuid))[\"']?[ \t]*:[ \t]*[\"']?([^\s\"',{}\[\]]+)"
+)  # begins with letters, so that the search for it is quick
 
 LineOf: TypeAlias = Callable[[str], int]
 
@@ -99,8 +101,8 @@ class FieldMaker:
     def _made(self, name: str, text: str, line: int, depth: int) -> Field:
         self._count += 1
         check_depth(depth, _MOST_DEPTH, "values are")
-        if self._count > _MOST_FIELDS:
-            raise Refusal("too_large", f"It has more than {_MOST_FIELDS:,} values.", suggestion="Split it.")
+        if self._count > MOST_FIELDS:
+            raise too_many()
         return Field(name, text, line=line)
 
     def of_values(self, name: str, value: Any, line_of: LineOf, depth: int = 0) -> Field:
@@ -149,6 +151,11 @@ class FieldMaker:
         said = "\n\n".join(filter(None, paragraphs))
         paragraphs.clear()
         return [self._made("prose", said, line, depth + 1)] if said else []
+
+
+def too_many() -> Refusal:
+    """Return the refusal of a file with more values than `MOST_FIELDS`."""
+    return Refusal("too_large", f"It has more than {MOST_FIELDS:,} values.", suggestion="Split it.")
 
 
 def singular(name: str) -> str:

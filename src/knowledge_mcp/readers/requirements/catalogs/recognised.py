@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeAlias, cast
 
-from knowledge_mcp.readers.requirements.catalogs.fields import FieldMaker, lines_by_id, singular
+from knowledge_mcp.readers.requirements.catalogs.fields import MOST_FIELDS, FieldMaker, lines_by_id, singular, too_many
 from knowledge_mcp.readers.requirements.catalogs.oscal import READ, oscal
 from knowledge_mcp.readers.requirements.catalogs.xccdf import NAMESPACE, xccdf
 from knowledge_mcp.readers.requirements.catalogs.xccdf import READ as READ_OF_XCCDF
@@ -85,23 +85,50 @@ def yaml_values(text: str) -> Any:
     """Parse YAML to pairs for objects, with every scalar as written.
 
     Raises:
-        Refusal: it is not YAML.
+        Refusal: it is not YAML, a name is not a scalar, or aliases make too many values of it.
     """
     import yaml
 
-    base = cast("type[yaml.BaseLoader]", getattr(yaml, "CBaseLoader", yaml.BaseLoader))
-
-    class Pairs(base):
-        """Make pairs of a mapping, because a name may occur twice."""
-
-        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-            del deep
-            return tuple((str(self._made(key)), self._made(value)) for key, value in node.value)
-
-        def _made(self, node: Any) -> Any:
-            return self.construct_object(node, deep=True)  # pyright: ignore[reportUnknownMemberType] - untyped
-
     try:
-        return Pairs(text).get_single_data()
+        root: Any = yaml.compose(text, getattr(yaml, "CBaseLoader", yaml.BaseLoader))
+        return YamlValues().made(root)[0] if root is not None else None
     except (yaml.YAMLError, RecursionError) as error:
         raise corrupted("a YAML file", error) from error
+
+
+class YamlValues:
+    """Make values of YAML nodes; what several aliases mean is made once, and counted as often as it occurs."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Any, int] | None] = {}
+
+    def made(self, node: Any) -> tuple[Any, int]:
+        """Return the value of a node, and how many values are in it, itself included.
+
+        Raises:
+            Refusal: as `yaml_values`, and for a value that contains itself.
+        """
+        inside = node.value
+        if isinstance(inside, str):
+            return inside, 1
+        if id(node) in self._known:
+            known = self._known[id(node)]
+            if known is None:
+                raise corrupted("a YAML file", "a value contains itself")
+            return known
+        self._known[id(node)] = None
+        count = 1
+        values: list[Any] = []
+        is_object = node.id == "mapping"
+        for each in inside:
+            name, part = each if is_object else (None, each)
+            if name is not None and not isinstance(name.value, str):
+                raise corrupted("a YAML file", "the name of a value is a list or an object")
+            value, inner = self.made(part)
+            count += inner
+            if count > MOST_FIELDS:
+                raise too_many()
+            values.append(value if name is None else (name.value, value))
+        made = (tuple(values) if is_object else values, count)
+        self._known[id(node)] = made
+        return made
