@@ -99,7 +99,8 @@ class _Oscal:
         stated = stated or [each for each in parts if not each.says("name").startswith(_ASIDE)]
         blocks = [piece(BlockKind.PARAGRAPH, self._filled(each)) for each in _texts(control)]
         blocks += self._stated(stated)
-        asides = self._asides(each for each in parts if each not in stated)
+        demanding = set(stated)
+        asides = self._asides(each for each in parts if each not in demanding)
         params = "\n".join(map(_told_param, control.all("param")))
         beside = {**asides, "parameters": params} if params else asides
         return {
@@ -122,18 +123,19 @@ class _Oscal:
             for line in told(prop):
                 name, _, value = line.partition(": ")
                 found.setdefault(name, []).append(value)
-        links: list[list[str]] = []
+        links: dict[tuple[str, str], None] = {}
         for link in given.all("link"):
             name, target = link.says("rel") or "link", self._target(link)
-            if target in self._names and [target, name] not in links:
-                links.append([target, name])
+            if target in self._names:
+                links[target, name] = None
             found.setdefault(name, []).append(" – ".join(filter(None, (target, link.says("text"), link.text))))
         for each in given.parts:
             if each.name not in _CONTROL or (each.name in _WORDS and each.parts):
                 for line in told(each):
                     name, _, value = line.partition(": ")
                     found.setdefault(name, []).append(value)
-        return {name: ", ".join(dict.fromkeys(filter(None, said))) for name, said in found.items() if any(said)}, links
+        joined = {name: ", ".join(dict.fromkeys(filter(None, said))) for name, said in found.items() if any(said)}
+        return joined, [list(link) for link in links]
 
     def _target(self, link: Field) -> str:
         """Return what a link leads to: the id of an item, the title of a resource, or the address."""
