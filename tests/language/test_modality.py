@@ -30,6 +30,7 @@ _R, _S, _M, _C = Modality.REQUIREMENT, Modality.RECOMMENDATION, Modality.PERMISS
         ("It is recommended that the log be kept.", _S, False),
         ("Reuse of seals is not recommended.", _S, True),
         ("The seal may be reused.", _M, False),
+        ("A second seal may be required for hot water.", _M, False),
         ("The seal need not be replaced.", _M, True),
         ("The supplier is not required to keep records.", _M, True),
         ("The supplier shall not be required to keep records.", _M, True),

@@ -70,6 +70,16 @@ def test_a_day_with_slashes_has_two_readings_unless_its_numbers_tell() -> None:
         ("The pump shall only run if it is full.", ConditionKind.CONDITION, "if it is full"),
         ("The pump shall run when it is full.", ConditionKind.OPEN, "when it is full"),
         ("Die Pumpe muss laufen, falls sie voll ist.", ConditionKind.CONDITION, "falls sie voll ist"),
+        ("The pump shall, if it leaks, stop at once.", ConditionKind.CONDITION, "if it leaks"),
+        ("It has a label or, where applicable, a leaflet in it.", ConditionKind.CONDITION, "where applicable"),
+        ("Two factors (where available) are used for all.", ConditionKind.CONDITION, "where available"),
+        (
+            "It may be sold, provided that, in time, all is paid.",
+            ConditionKind.CONDITION,
+            "provided that, in time, all is paid",
+        ),
+        ("The plan, where applicable, shall name the staff.", ConditionKind.CONDITION, "where applicable"),
+        ("The pump shall stop if it leaks, smokes or burns.", ConditionKind.CONDITION, "if it leaks, smokes or burns"),
     ],
 )
 def test_a_condition_is_read_with_its_kind(text: str, kind: ConditionKind, words: str) -> None:

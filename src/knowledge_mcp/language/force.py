@@ -73,8 +73,8 @@ _CAPITALS = re.compile(
 _BE = r"(?:is|are|be|been|being)"
 _ENDS = r"(?=\s+(?:to|that|for|when|if|in|at|on|unless|only|by|within|during|under|until|while)\b|\s*[.;,:)|]|\s*\Z)"
 _WEAK = (
-    rf"(?<!would )(?<!could )(?<!might ){_BE}\s+(?:also\s+|not\s+|therefore\s+)?(?:required|mandatory|obligatory)"
-    rf"{_ENDS}"
+    rf"(?<!would )(?<!could )(?<!might )(?<!may )(?<!can ){_BE}\s+(?:also\s+|not\s+|therefore\s+)?"
+    rf"(?:required|mandatory|obligatory){_ENDS}"
     rf"|{_BE}\s+(?:strictly\s+)?(?:prohibited|forbidden){_ENDS}"
     rf"|{_BE}\s+not\s+(?:permitted|allowed|permissible|acceptable){_ENDS}"
     r"|(?:has|have)\s+to\s+be\b"

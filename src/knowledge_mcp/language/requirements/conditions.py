@@ -54,7 +54,7 @@ _OPEN = (
     r"|(?:nur|auch|selbst)(?:,)? (?:wenn|falls|sofern|soweit)|wenn|solange|sobald|lorsqu(?:e|(?=['’]))|cuando"
 )
 _BEGINS = re.compile(
-    rf"(?<![\w-])(?:(?P<open>{_OPEN})|(?P<exception>{_EXCEPTIONS})|(?P<condition>{_CONDITIONS}))(?![\w-])",
+    rf"(?<![\w-])(?:(?P<condition>{_CONDITIONS})|(?P<exception>{_EXCEPTIONS})|(?P<open>{_OPEN}))(?![\w-])",
     re.IGNORECASE,
 )
 _IS_LEADING = re.compile(r"(?<![\w-])(?:where|wherever)\b", re.IGNORECASE)
@@ -70,10 +70,22 @@ _STARTS = re.compile(r"\W{0,4}(?:[\w.-]{1,20}[.:)\]]\s|[A-Z]{1,8}-?\d[\w.-]{0,12
 """What precedes a condition that begins a sentence: the label of an item, the first cell of a row."""
 
 
+_OPENED = re.compile(
+    r"\b(?:shall|must|should|may|will|can|and|or|but|muss|müssen|soll|sollen|darf|dürfen|und|oder|aber|doit|doivent|et|ou"
+    r"|debe|deben|y|o),\s*\Z",
+    re.IGNORECASE,
+)
+"""Words that no condition can end a clause with: the comma after them opens one that ends at the next comma."""
+_OPENING = 40
+"""Characters before a condition in which such a word is looked for."""
+
+
 def conditions_in(sentence: str) -> list[ConditionPhrase]:
     """List the conditions and exceptions of a sentence, in order; none overlap.
 
-    One that begins the sentence ends at the comma before its main clause, another with the sentence or the next one.
+    One that begins the sentence ends at the comma before its main clause, one between commas or brackets at the second
+    of them ("shall, if it leaks, stop"; "the label or, where applicable, the leaflet"), another with the sentence or
+    before the next one.
     """
     found: list[ConditionPhrase] = []
     end = 0
@@ -92,6 +104,8 @@ def conditions_in(sentence: str) -> list[ConditionPhrase]:
         else:
             behind = (each.start() for each in begins[place + 1 :] if each.start() > match.end() + 1)  # "except if"
             end = min(end, next(behind, end))
+            close = _close(sentence, match, end)
+            end = close if close >= 0 else end
         start = match.start()
         if not is_leading and sentence[:start].rstrip()[-1:] == ",":
             start = sentence.rindex(",", 0, start)
@@ -100,6 +114,17 @@ def conditions_in(sentence: str) -> list[ConditionPhrase]:
             kind = ConditionKind.CONDITION
         found.append(ConditionPhrase(kind, start, end, sentence[match.start() : end].strip(" ,.;")))
     return found
+
+
+def _close(sentence: str, match: re.Match[str], end: int) -> int:
+    """Return where a condition that begins at a match ends if it is set between commas or brackets, otherwise -1."""
+    before = sentence[max(match.start() - _OPENING, 0) : match.start()].rstrip()
+    if before.endswith("("):
+        return sentence.find(")", match.end(), end)
+    comma = sentence.find(",", match.end(), end)
+    is_whole = comma == match.end() and match["condition"] is not None and match[0][:2].lower() == "wh"
+    is_set_off = (is_whole and before.endswith(",")) or _OPENED.search(before) is not None
+    return comma + 1 if comma >= 0 and is_set_off else -1
 
 
 _EXCEPTS = re.compile(
