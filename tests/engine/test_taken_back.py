@@ -18,6 +18,8 @@ BOMBAS = "El titular debe comprobar todas las bombas y las válvulas del sótano
     ("demand", "quote", "found"),
     [
         (PUMPS, PUMPS.replace("person", "person, if the owner asks for it"), "if the owner asks for it"),
+        (PUMPS, PUMPS.replace("shall", "shall, if they are small,"), "if they are small"),
+        (PUMPS, PUMPS.replace("shall", "shall, if small,").replace("tested and", "emptied, filled and"), "if small"),
         (PUMPEN, PUMPEN.replace("warten", "warten, wenn ein Mieter es verlangt"), "wenn ein Mieter es verlangt"),
         (POMPES, POMPES.replace("mois", "mois, si un locataire le demande"), "si"),
         (BOMBAS, BOMBAS.replace("mes.", "mes, si un inquilino lo solicita."), "si"),
@@ -89,7 +91,6 @@ def test_a_denial_on_one_side_is_the_opposite(demand: str, quote: str) -> None:
         (PUMPS, PUMPS.replace("person", "person in order to protect the public")),
         (PUMPS, PUMPS.replace("person", "person and, if a fault is found, repaired at once")),
         (PUMPS, PUMPS.replace("person", "person, except as otherwise provided in this Section")),
-        (PUMPS, PUMPS.replace("shall", "shall, if they are small,").replace("tested and", "emptied, filled and")),
         (PUMPS.replace("shall", "may"), PUMPS.replace("All", "Some")),
         ("Pumps that run shall be tested, where fitted.", "Pumps that run shall be tested, if fitted."),
         ("The record shall be kept.", "The record shall be kept by the team that usually meets on Monday morning."),
