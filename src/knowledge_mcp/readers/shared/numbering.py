@@ -171,14 +171,21 @@ def _is_code(figures: Sequence[str]) -> bool:
     return len(set(keys)) >= _FEWEST_NAMED and rising >= _IN_ORDER * (len(keys) - 1) and 2 * high >= len(keys)
 
 
+_OF_POLICIES = r"policy|objective|principle|proposal|recommendation"
 _CODED = re.compile(
-    r"(?:(?P<word>policy|objective|principle|proposal|recommendation)\s+)?"
+    rf"(?:(?P<word>{_OF_POLICIES})\s+)?"
     r"(?P<number>(?P<letters>[A-Z]{1,4})(?P<figure>\d{1,3}))(?P<stop>\s?[:–—]\s?|\s-\s|(?(word)\s))(?P<title>\S.*)",
     re.IGNORECASE,
 )
 
+_BEGINS_CODED = re.compile(rf"(?:{_OF_POLICIES})\b|[A-Z]{{1,4}}\d", re.IGNORECASE)
 _WORDED = re.compile(r"(?<!\S)[^\W\d_]{3,}(?!\S)")
 """A word of a title; the names of the pins of a part have none."""
+
+
+def has_coded(lines: Iterable[str]) -> bool:
+    """Return whether enough lines begin as titles with such numbers do; a title may go on in the next line."""
+    return sum(_BEGINS_CODED.match(line) is not None for line in lines) >= _FEWEST_NAMED
 
 
 def coded_numbers(titles: Sequence[str]) -> dict[int, NumberedTitle]:

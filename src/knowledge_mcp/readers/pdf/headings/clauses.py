@@ -23,6 +23,7 @@ from knowledge_mcp.readers.shared.numbering import (
     NumberKey,
     coded_numbers,
     depth_of,
+    has_coded,
     has_commentary,
     number_key,
 )
@@ -125,6 +126,8 @@ def put_in_annexes(headings: Sequence[Heading], listed: Sequence[Heading]) -> No
 
 def coded_titles(pages: Sequence[PageLayout], headings: Sequence[Heading], body: Body) -> list[Heading]:
     """Find the titles of policies below the headings that the file names: "HO1: Assessing the need for homes"."""
+    if not has_coded(line.text for page in pages for line in page.lines):
+        return []
     level_of = {id(line): heading.level for heading in headings for line in heading.lines}
     level = 0
     found: list[tuple[HeadingCandidate, int]] = []
