@@ -19,7 +19,7 @@ class ImageReader(RecognisingReader):
     Its arguments are those of `RecognisingReader`; without an engine, or with `enabled=False`, no image can be read.
     """
 
-    label = "image-15"
+    label = "image-16"
     job = "knowledge_mcp.readers.images.job"
     renders = f"{job}:render"
 

@@ -6,6 +6,7 @@ width of the page; the engine's blocks decide where a row is split.
 
 from __future__ import annotations
 
+import itertools
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _SPREAD_NAME = re.compile(r"(?<![^\W\d_])[A-ZА-Я](?: [a-zа-я](?![^\W\d_])){4,}")
 _LETTERSPACED = re.compile(r"(?:\b\w ){4,}\w\b")
+_END = re.compile(r"[.:;!?][)\]\"”’]*$")
 _NUMBER_WIDTH = 14
 _HANGING = 2.6
 """Maximum gap between a list marker and the text of its item, as a factor of the font size: a tab."""
@@ -232,6 +234,11 @@ def words_of_items(items: list[TextItem]) -> str:
     return " ".join(line_of(row, 0, places).text for row in rows_of(items))
 
 
+def ends_sentence(text: str) -> bool:
+    """Return whether a text ends with a sentence, or with what leads to a list."""
+    return _END.search(text, max(len(text) - 12, 0)) is not None
+
+
 def around(lines: Sequence[Line]) -> tuple[float, float, float, float]:
     """Return the bounding box of some lines: left, top, right, bottom."""
     return (
@@ -336,3 +343,63 @@ def code_text(lines: Sequence[Line]) -> str:
             rows.append(line)
     left = min(line.x0 for line in rows)
     return "\n".join(" " * round((line.x0 - left) / max(0.6 * line.size, 1.0)) + line.text for line in rows)
+
+
+# ---- lines that were broken for lack of room, unlike rows, labels and code -------------------------------------------
+
+Row = list["TextItem"]
+"""Texts at one height, from the left."""
+
+_BROKEN = 2
+"""Minimum number of broken lines: the longest line of any column leaves no room for the word below it."""
+_WORDS = 2
+"""Minimum number of words of the rows of a column of text, on average: cells of one word are a table's."""
+_WORD = re.compile(r"[^\W\d_]{2}")
+_BLANK = 0.25
+"""Width of a blank in font sizes."""
+
+
+def wraps(columns: Sequence[Sequence[Row]], fewest: int) -> bool:
+    """Return whether lines were broken for lack of room, and as many as lines that continue below without need.
+
+    Args:
+        columns: the rows of each column, from the top.
+        fewest: minimum number of columns with broken lines.
+    """
+    broken: list[int] = []
+    loose = 0
+    for column in columns:
+        right = right_of(column)
+        room = [fits(row, below, right) for row, below in itertools.pairwise(column) if goes_on(row, below)]
+        broken.append(room.count(False))
+        loose += room.count(True)
+    return len(broken) - broken.count(0) >= fewest and sum(broken) >= max(loose, _BROKEN)
+
+
+def is_worded(column: Sequence[Row]) -> bool:
+    """Return whether the rows of a column are words of sentences, not symbols or figures."""
+    return sum(_WORD.search(word) is not None for row in column for item in row for word in item.text.split()) >= (
+        _WORDS * len(column)
+    )
+
+
+def has_word(row: Row) -> bool:
+    """Return whether a row has a word, not only figures and signs."""
+    return any(_WORD.search(item.text) for item in row)
+
+
+def right_of(column: Sequence[Row]) -> float:
+    """Return the right edge of some rows."""
+    return max((row[-1].x + row[-1].width for row in column), default=0.0)
+
+
+def goes_on(row: Row, below: Row) -> bool:
+    """Return whether a row continues a sentence of the row above."""
+    return below[0].text[:1].islower() and not ends_sentence(row[-1].text)
+
+
+def fits(row: Row, below: Row, right: float) -> bool:
+    """Return whether the first word of a row would have had room in the row above; `right` is its column's edge."""
+    words = below[0].text.split()
+    width = below[0].width * len(words[0]) / max(len(below[0].text), 1)
+    return row[-1].x + row[-1].width + _BLANK * size_of(below[0]) + width <= right

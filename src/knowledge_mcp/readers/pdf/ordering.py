@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from knowledge_mcp.model.document import LAYOUT_UNCERTAIN
+from knowledge_mcp.readers.pdf.bands import bands_of
 from knowledge_mcp.readers.pdf.cells import RuledTable, ruled_tables
 from knowledge_mcp.readers.pdf.flow.asides import Aside, asides_of, insert_asides, margin_notes
 from knowledge_mcp.readers.pdf.flow.guessed_tables import gap_of, tables_of
@@ -23,8 +24,18 @@ from knowledge_mcp.readers.pdf.flow.long_tables import with_long_tables
 from knowledge_mcp.readers.pdf.flow.parted_rows import parted_rows
 from knowledge_mcp.readers.pdf.flow.turned import turned_text
 from knowledge_mcp.readers.pdf.flow.typed_rows import typed_rows
-from knowledge_mcp.readers.pdf.lines import around, is_rotated, is_slanted, line_of, mark_underlined, parts_of, rows_of
-from knowledge_mcp.readers.pdf.ruled import Drawn, drawn_of
+from knowledge_mcp.readers.pdf.lines import (
+    around,
+    is_rotated,
+    is_slanted,
+    line_of,
+    mark_underlined,
+    overlap,
+    parts_of,
+    rows_of,
+    words_of_items,
+)
+from knowledge_mcp.readers.pdf.ruled import Drawn, drawn_of, holds
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, is_figures, lines_of
 
 if TYPE_CHECKING:
@@ -75,12 +86,11 @@ def lay_out(parsed: ParsedPage, strip: float = 0.0, between: float = 0.0, *, typ
         gutter = gutter.crossed(table.top for table in tables if gutter.is_crossed(table.left, table.box[2]))
         places.update({id(item): gutter.place(item.x, item.x + item.width, item.y + item.height / 2) for item in items})
         tables = [replace(each, block=gutter.place(each.left, each.box[2], each.top)) for each in tables]
+    asides: list[Aside] = []
+    if gutter is None:
+        found, items, asides = _side_by_side(items, blocks, drawn, tables, page, places)
+        tables = [*tables, *found]
     parts = _parts(items, places) if gutter is None else _parts_by_column(items, places)
-    asides = _asides(items, parts, blocks, places, page) if gutter is None else []
-    if asides:
-        taken = {id(item) for aside in asides for item in aside.items}
-        items = [item for item in items if id(item) not in taken]
-        parts = _parts(items, places)
     rows_of_lines = [[line_of(part, page.number, places) for part in row] for row in parts]
     mark_underlined([line for row in rows_of_lines for line in row], parsed.vector_graphics)
     places.update({id(item): _place(item, areas, tops) for item in slanted})
@@ -129,6 +139,40 @@ def _set_apart(
             found.append(RuledTable(elements, around(lines), 0.0))
             taken.update(id(item) for line in lines for item in within[id(line)])
     return found, [item for item in items if id(item) not in taken]
+
+
+def _side_by_side(
+    items: list[TextItem],
+    blocks: Sequence[LayoutBlock],
+    drawn: Drawn,
+    tables: Sequence[RuledTable],
+    page: PageLayout,
+    places: Mapping[int, float],
+) -> tuple[list[RuledTable], list[TextItem], list[Aside]]:
+    """Find texts side by side on a page without a gutter; return those of its parts, the other items, and asides.
+
+    A table that the engine guessed remains, unless it is within columns of text: it has their lines as rows.
+    """
+    bands = bands_of([item for item in items if not is_rotated(item)])
+    guessed = _set_apart(items, blocks, drawn, tables, page, places)[0] if bands else []
+    found: list[RuledTable] = []
+    asides: list[Aside] = []
+    for even in (True, False):
+        for band in (band for band in bands if band.is_even == even and not asides):
+            rows = [row for column in band.columns for row in column]
+            lines = [line_of(part, page.number, places) for row in rows for part in parts_of(row, places)]
+            box = around(lines)
+            known = [table.box for table in guessed if overlap(box, table.box)]
+            if drawn.is_drawing(box, lines) or any(band.records or not holds(box, each) for each in known):
+                continue
+            cells = [[words_of_items(cell) for cell in record] for record in band.records]
+            elements: list[Line | Table] = [Table(page.number, cells, lines)] if cells else [*lines]
+            found.append(RuledTable(elements, box, min(line.block for line in lines)))
+            taken = {id(item) for row in rows for item in row}
+            items = [item for item in items if id(item) not in taken]
+        asides = asides or _asides(items, _parts(items, places), blocks, places, page)
+    taken = {id(item) for aside in asides for item in aside.items}
+    return found, [item for item in items if id(item) not in taken], asides
 
 
 def _tables_in(blocks: Sequence[LayoutBlock]) -> list[int]:

@@ -38,7 +38,7 @@ class PdfReader(RecognisingReader):
         given: arguments of `RecognisingReader`.
     """
 
-    label = "pdf-39"
+    label = "pdf-40"
     job = "knowledge_mcp.readers.pdf.job"
     renders = "knowledge_mcp.readers.pdf.rendering:render"
 

@@ -119,9 +119,9 @@ class Drawn:
             return True
         for box in self.strokes:
             x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
-            if _holds(box, grid.box) or not (left < x < right and top < y < bottom):
+            if holds(box, grid.box) or not (left < x < right and top < y < bottom):
                 continue
-            if not any(_holds(cell.box, box) for cell in grid.cells):
+            if not any(holds(cell.box, box) for cell in grid.cells):
                 return True
         return False
 
@@ -141,11 +141,11 @@ class Drawn:
             return True
         if sum(_is_in(box, region) for box in self.strokes) >= _SIGNS:
             return True
-        if _worded([box for box in self.boxes if not _holds(box, region)], lines) >= _SIGNS:
+        if _worded([box for box in self.boxes if not holds(box, region)], lines) >= _SIGNS:
             return True
         left, top, right, bottom = region
         wide, high = _BAND * (right - left), _BAND * (bottom - top)
-        areas = [box for box in self.areas if not _holds(box, region) and overlap(box, region, _NEAR)]
+        areas = [box for box in self.areas if not holds(box, region) and overlap(box, region, _NEAR)]
         if _worded([box for box in areas if box[2] - box[0] < wide and box[3] - box[1] < high], lines) >= _SIGNS:
             return True
         if _worded(areas, lines) >= _SIGNS and all(any(_is_in(_box_of(line), box) for box in areas) for line in lines):
@@ -156,7 +156,7 @@ class Drawn:
         """List the vertical lines in a region that are not sides of boxes, merging those below each other."""
         inside = [box for each in self.upright if _is_in(box := (each.at, each.start, each.at, each.end), region)]
         sides: list[Box] = []
-        for line in (line for line in inside if not any(_holds(box, line) for box in self.boxes)):
+        for line in (line for line in inside if not any(holds(box, line) for box in self.boxes)):
             if sides and line[0] - sides[-1][0] <= _NEAR:
                 x, top, _, bottom = sides.pop()
                 sides.append((x, min(top, line[1]), x, max(bottom, line[3])))
@@ -168,7 +168,7 @@ class Drawn:
         """Return whether a box is within the extent of the many lines of a drawing: a schematic with its frame."""
         if self.loose < _SHEET:
             return False
-        return _holds(self.sheet, box)
+        return holds(self.sheet, box)
 
 
 def drawn_of(graphics: VectorGraphics | None) -> Drawn:
@@ -209,7 +209,7 @@ def _measure_sheet(level: Sequence[DrawnLine], upright: Sequence[DrawnLine], dra
     grids = [grid.box for grid in drawn.grids]
     boxes = [(line.start, line.at, line.end, line.at) for line in level]
     boxes += [(line.at, line.start, line.at, line.end) for line in upright]
-    loose = [box for box in [*boxes, *drawn.strokes] if not any(_holds(grid, box) for grid in grids)]
+    loose = [box for box in [*boxes, *drawn.strokes] if not any(holds(grid, box) for grid in grids)]
     drawn.loose = len(loose)
     if loose:
         drawn.sheet = (
@@ -459,7 +459,8 @@ def _snap_cell(cell: RuledCell, rows: Sequence[float], columns: Sequence[float])
     return RuledCell(row, column, rows.index(bottom) - row, columns.index(right) - column, cell.box)
 
 
-def _holds(outer: Box, box: Box) -> bool:
+def holds(outer: Box, box: Box) -> bool:
+    """Return whether a box is within another one, or hardly outside it."""
     return (
         outer[0] - _NEAR <= box[0] and outer[1] - _NEAR <= box[1]
         and outer[2] + _NEAR >= box[2] and outer[3] + _NEAR >= box[3]

@@ -266,8 +266,10 @@ def _is_woven(rows: Sequence[_Row], beside: Mapping[int, float]) -> bool:
         )
         for row in several
     )
-    over = sum(_runs_over(line, row.sides) for row in several for line in row.lines if id(line) not in beside)
-    return running >= max(2.0, _WOVEN * len(several)) or over >= max(2.0, _WOVEN * sum(len(row.lines) for row in rows))
+    over = [sum(_runs_over(line, row.sides) for line in row.lines if id(line) not in beside) for row in several]
+    return max(running, len(over) - over.count(0)) >= max(2.0, _WOVEN * len(several)) or sum(over) >= max(
+        2.0, _WOVEN * sum(len(row.lines) for row in rows)
+    )
 
 
 def _breaks(line: Line, row: _Row) -> bool:

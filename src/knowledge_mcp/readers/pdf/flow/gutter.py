@@ -115,7 +115,7 @@ def _least_crossed(rows: Sequence[Sequence[TextItem]], places: Sequence[float], 
 
     The few are titles, and the page number.
     """
-    spans = [_spans(row) for row in rows]
+    spans = [spans_of(row) for row in rows]
     crossed = crossings(span for some in spans for span in some)  # a row's spans do not overlap
     crossing = {x: crossed(x) for x in places}
     fewest = sorted(places, key=crossing.__getitem__)
@@ -188,14 +188,14 @@ def _crosses(item: TextItem, x: float) -> bool:
 
 def _is_across(row: Sequence[TextItem], x: float) -> bool:
     """Return whether words of a row cross a place, or have a blank between two of them there."""
-    return _is_within(_spans(row), x)
+    return _is_within(spans_of(row), x)
 
 
 def _is_within(spans: Iterable[tuple[float, float]], x: float) -> bool:
     return any(start < x < end for start, end in spans)
 
 
-def _spans(row: Sequence[TextItem]) -> list[tuple[float, float]]:
+def spans_of(row: Sequence[TextItem]) -> list[tuple[float, float]]:
     """Return the ends of the texts of a row, without gaps that are blanks or the space after a list marker."""
     spans: list[tuple[float, float]] = []
     is_marked = False

@@ -14,7 +14,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from knowledge_mcp.readers.pdf.lines import is_heavy, is_rotated, middle_of, overlap, pieces_of, rows_of, size_of
+from knowledge_mcp.readers.pdf.lines import (
+    is_heavy,
+    is_rotated,
+    is_worded,
+    middle_of,
+    overlap,
+    pieces_of,
+    rows_of,
+    size_of,
+    wraps,
+)
 from knowledge_mcp.readers.pdf.ruled import Drawn, DrawnLine, RuledGrid, grids_of
 from knowledge_mcp.readers.shared.layout import is_figures
 
@@ -306,10 +316,21 @@ def _grids(rows: _Rows, edges: Sequence[float], head: int, fewest: int) -> list[
     full = max(len(pieces_of(rows[place], _BLANK)) for place in starts)
     if len(starts) < fewest or full < _COLUMNS or 2 * sum(named) < len(named):
         return []
+    if len(starts) == len(rows) - head and wraps(list(filter(is_worded, _by_column(rows[head:], edges))), 2):
+        return []
     top, bottom = _top(rows[0]), max(item.y + item.height for item in rows[-1])
     tops = [top, *(_top(rows[place]) for place in starts), bottom]
     level = [DrawnLine(at, edges[0], edges[-1]) for at in tops]
     return grids_of(level, [DrawnLine(edge, tops[0], tops[-1]) for edge in edges])
+
+
+def _by_column(rows: _Rows, edges: Sequence[float]) -> list[list[list[TextItem]]]:
+    """Divide lines at the edges of columns."""
+    columns: list[list[list[TextItem]]] = [[] for _ in range(len(edges) + 1)]
+    for row in rows:
+        for place, items in itertools.groupby(row, key=lambda item: bisect_right(edges, item.x)):
+            columns[place].append(list(items))
+    return columns
 
 
 def _begins_row(

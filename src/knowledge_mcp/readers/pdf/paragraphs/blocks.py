@@ -15,8 +15,8 @@ from knowledge_mcp.language.printed import MARK_OF_NOTE, RAISED, note_marks
 from knowledge_mcp.model.document import BlockKind
 from knowledge_mcp.readers.pdf.headings.candidates import Body, is_title_of_caption
 from knowledge_mcp.readers.pdf.headings.numbered import Heading
-from knowledge_mcp.readers.pdf.lines import Box, code_text
-from knowledge_mcp.readers.pdf.paragraphs.endings import INDENT, SAME_INDENT, Geometry, Vocabulary, ends_sentence
+from knowledge_mcp.readers.pdf.lines import Box, code_text, ends_sentence
+from knowledge_mcp.readers.pdf.paragraphs.endings import INDENT, SAME_INDENT, Geometry, Vocabulary
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, packed
 from knowledge_mcp.readers.shared.richtext import raised_or_lowered
 

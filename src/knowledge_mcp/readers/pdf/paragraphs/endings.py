@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from knowledge_mcp.language.openings import opening_of
 from knowledge_mcp.model.document import BlockKind
+from knowledge_mcp.readers.pdf.lines import ends_sentence
 from knowledge_mcp.readers.shared.layout import Line, PageLayout
 
 _STEP, _MARKED_STEP = 1.28, 1.5
@@ -36,7 +37,6 @@ _WITHOUT_BLANKS = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]{2}")
 """Two letters or signs of Chinese or Japanese, between which lines have no blank; Korean has blanks."""
 _NEXT_WORD = re.compile(r"(?P<right>[^\W\d_]+)")
 _WORDS = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
-_END = re.compile(r"[.:;!?][)\]\"”’]*$")
 
 
 class Vocabulary:
@@ -210,12 +210,7 @@ def _is_item(line: Line, following: Line) -> bool:
 def _is_flow(previous: Line, line: Line) -> bool:
     """Return whether code at a line's edge is a word of running text and not a block of code."""
     on = line.x0 <= previous.x0 + 2 or previous.text.endswith("-")
-    return line.text[:1].islower() and not _END.search(previous.text) and on
-
-
-def ends_sentence(text: str) -> bool:
-    """Return whether a text ends with a sentence, or with what leads to a list."""
-    return _END.search(text, max(len(text) - 12, 0)) is not None
+    return line.text[:1].islower() and not ends_sentence(previous.text) and on
 
 
 def _sentence_continues(text: str, line: Line) -> bool:
