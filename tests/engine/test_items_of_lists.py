@@ -59,6 +59,21 @@ def test_the_item_of_a_list_is_found_by_what_it_is_and_its_number(listed: World,
     assert opening in listed.knowledge.search(SearchQuery(question)).hits[0].chunk.content
 
 
+@pytest.mark.parametrize("question", ["condition 4", "What does condition 4 of the decision say?"])
+def test_an_item_below_a_heading_for_its_kind_comes_before_a_line_with_its_number(
+    tmp_path: Path, question: str
+) -> None:
+    world = World(tmp_path).holding(
+        {
+            "decision.md": "# Appeal decision\n\n## Reasons\n\n3. Speeds are low, as condition 2 presumes.\n\n"
+            "4. The condition of the lane is no reason.\n\n## Schedule of conditions\n\n3) Hours are limited.\n\n"
+            "4) Floors are set at 21 m.\n",
+            "traffic.md": "# Traffic\n\n2 Existing conditions\n\nThe lane is narrow.\n\n4 Trips\n\nFew are made.\n",
+        }
+    )
+    assert "Floors are set" in world.knowledge.search(SearchQuery(question)).hits[0].chunk.content
+
+
 def test_an_item_found_by_its_number_alone_is_said_to_be(tmp_path: Path) -> None:
     world = World(tmp_path).holding(
         {"statement.md": "# Statement\n\nWork goes on in steps:\n\n12. Trees are planted.\n"}

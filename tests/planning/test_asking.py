@@ -77,6 +77,8 @@ def test_what_a_question_names_is_found_by_its_words_and_its_meaning_is_reported
     unknown = world.call("search_application_docs", query="cycle parking on drawing WTP-999")
     assert unknown["results"]
     assert "WTP-999 was not found" in unknown["message"]
+    unknown = world.call("search_application_docs", query="cycle parking on drawing 2104-PL-110")
+    assert "2104-PL-110 was not found" in unknown["message"]
 
 
 def test_rows_of_a_table_come_with_the_head_that_says_what_they_are(world: World) -> None:

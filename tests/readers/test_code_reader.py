@@ -185,7 +185,7 @@ def test_a_header_is_read_in_the_language_that_it_is_written_in(reader: CodeRead
 
 
 def test_every_grammar_is_installed_and_shown_by_a_sample(reader: CodeReader) -> None:
-    assert reader.version == f"code-3 grammars={len(GRAMMARS)}"
+    assert reader.version == f"code-4 grammars={len(GRAMMARS)}"
     read = {dict(read_text(reader, name, content).metadata)["language"] for name, (content, _) in SAMPLES.items()}
     assert GRAMMARS.keys() <= read
 
@@ -264,6 +264,21 @@ def test_an_encoding_that_nothing_names_is_guessed_with_a_warning(reader: CodeRe
 
 
 @pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ('def grüße():\n    \"\"\"Sagt Grüße in Latin-1.\"\"\"\n    return "Schöne Grüße"\n', "cp1252"),
+        ("# Costs £5 or more\n", "cp1252"),
+        ("# It’s “good” – really… don’t\n", "mac_roman"),
+        ("# Größe der Fläche für später\n", "mac_roman"),
+    ],
+)
+def test_a_few_letters_of_latin_1_are_not_taken_for_those_of_a_mac_or_of_japan(
+    reader: CodeReader, text: str, encoding: str
+) -> None:
+    assert read_text(reader, "a.py", text.encode(encoding)).text == text
+
+
+@pytest.mark.parametrize(
     ("data", "reason"),
     [
         (b"", UnreadableReason.EMPTY),
@@ -307,7 +322,7 @@ def test_a_language_whose_grammar_is_missing_is_read_by_its_lines(monkeypatch: p
     document = read_text(reader, "a.py", content)
     reader.close()
     assert any("clausewise[code]" in warning for warning in document.warnings)
-    assert reader.version == "code-3 grammars=0"
+    assert reader.version == "code-4 grammars=0"
     check_whole(document, content)
 
 

@@ -186,7 +186,7 @@ def test_a_reference_across_a_page_break_keeps_its_place() -> None:
 
 
 def test_a_document_without_markers_keeps_the_reader_s_version() -> None:
-    assert MarkdownReader(sandbox=HERE).version == "markdown-26"
+    assert MarkdownReader(sandbox=HERE).version == "markdown-27"
 
 
 _LINES = st.sampled_from(

@@ -169,6 +169,15 @@ def test_a_folder_with_very_many_uncommitted_files_is_not_stale_once_it_is_index
     assert world.call("refresh_repository", repository="my-api")["files_removed"] == 1
 
 
+def test_a_folder_is_not_indexed_in_place_of_a_branch_that_it_does_not_show(world: World) -> None:
+    made = world.repository()
+    made.git("branch", "topic")
+    with pytest.raises(InvalidInputError, match="is on main, not on topic"):
+        world.index(str(made.folder), branch="topic")
+    assert world.listed() == {}
+    assert world.index(str(made.folder), branch="main").files_processed
+
+
 @pytest.mark.requirement("C-6.4-branch", "C-4.4-options", "C-5.2-settings")
 def test_branch_extensions_and_excludes_are_chosen_and_kept(world: World, server: GitServer) -> None:
     made = world.repository()

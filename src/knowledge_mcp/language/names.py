@@ -81,6 +81,9 @@ _BELOW = re.compile(
 
 _ITEMS = frozenset("condition finding informative principle question recommendation step".split())
 """Words before the number of a list item, which is printed with the word or, below a heading, alone."""
+_LONGEST_HEADING = 80
+"""Characters of a line that may be a heading above a list; longer ones are sentences."""
+_BEGINS_NUMBERED = re.compile(r"\W{0,4}(\d{1,4})(?!\w)")
 _COUNTED_ITEMS = frozenset("control criterion guideline measure objective practice".split())
 """Words before the number of an item that is counted in several parts: "control 7.3" heads a page or begins a row."""
 
@@ -129,8 +132,11 @@ class Name:
 
     @property
     def is_identifier(self) -> bool:
-        """Whether it is a name even among other words: "24-hour", "FY2023" and "Q2" are not."""
-        return self.is_clause or not (self.key[0].isdecimal() or _PERIOD.fullmatch(self.key))
+        """Whether it is a name even among other words: "3021-PL-099" is, "24-hour" and "Q2" are not."""
+        if self.key[0].isdecimal() and not self.is_clause:
+            numbers = [part for part in _PARTS.findall(self.text) if part[0].isdecimal()]
+            return len(numbers) > 1 and max(map(len, numbers)) > 2 and self.text.isupper()
+        return self.is_clause or _PERIOD.fullmatch(self.key) is None
 
     @property
     def kind(self) -> str:
@@ -276,8 +282,11 @@ def _as_item(chunk: Chunk, name: Name) -> Exactness:
     if any(_opens(name, line) for line in (chunk.section_title, *chunk.content.splitlines())):
         return Exactness.OWN
     number = name.key.removeprefix(name.item).strip()
-    lines = [found[0] for found in _item_line(number).finditer(chunk.content)]
-    if chunk.clause_number == number or lines:
+    found = list(_item_line(number).finditer(chunk.content))
+    lines = [each[0] for each in found]
+    if chunk.clause_number == number or found:
+        if any(_is_below_its_kind(f"{chunk.section_title}\n{chunk.content[: each.start()]}", name) for each in found):
+            return Exactness.OWN
         titles = " ".join((chunk.section_title, *chunk.section_hierarchy)).casefold()
         if "." in number and name.item in titles:
             return Exactness.OWN  # row 7.3 of the table "Controls"
@@ -286,6 +295,17 @@ def _as_item(chunk: Chunk, name: Name) -> Exactness:
         if chunk.clause_number == number or any("|" not in each for each in lines):
             return Exactness.OPENING
     return Exactness.MENTIONED if name.pattern.search(chunk.content) else Exactness.ABSENT
+
+
+def _is_below_its_kind(above: str, name: Name) -> bool:
+    """Return whether a line above an item is a heading for its kind, and no earlier item of the same list."""
+    number = int(name.key.removeprefix(name.item).strip().partition(".")[0])
+    for line in above.splitlines():
+        if name.item in line.casefold() and len(line) <= _LONGEST_HEADING and not line.rstrip().endswith("."):
+            begun = _BEGINS_NUMBERED.match(line)
+            if begun is None or int(begun[1]) > number:
+                return True
+    return False
 
 
 def _is_in_annex(chunk: Chunk, name: Name) -> bool:

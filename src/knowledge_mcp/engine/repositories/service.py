@@ -52,6 +52,16 @@ _LIKE_SSH = re.compile(r"[\w.-]+@[\w.-]+:")
 _SILENT = Call()
 
 
+def _check_branch(copy: Checkout, branch: str) -> None:
+    """Refuse another branch of a folder than the one that is checked out: its files are indexed as they are."""
+    if branch and branch != copy.branch:
+        raise InvalidInputError(
+            f"A folder is indexed as it is checked out: {copy.folder} is on {copy.branch or 'no branch'}, "
+            f"not on {branch[:200]}.",
+            suggestion="Check out the branch, omit the branch, or index the repository by its address.",
+        )
+
+
 def _plain_address(url: str) -> str:
     return url.removesuffix(".git").casefold()
 
@@ -193,6 +203,7 @@ class RepositoryService:
             local = "://" not in request.source and _LIKE_SSH.match(request.source) is None
             if local:
                 copy = self.parts.copies.worktree(Path(request.source), name=request.name)
+                _check_branch(copy, request.branch)
             else:
                 running.progress(0.0, None, "fetching the repository")
                 copy = self.parts.copies.clone(

@@ -59,7 +59,7 @@ class CodeReader(SandboxedReader):
 
     @property
     def version(self) -> str:
-        return f"code-3 grammars={len(self._installed)}"
+        return f"code-4 grammars={len(self._installed)}"
 
     def check(self, item: SourceItem) -> Inspection:
         _decode(item)

@@ -15,7 +15,7 @@ class DataReader(ConvertingReader):
     MarkItDown is not used, because it returns JSON and XML unchanged and decodes western CSV files wrongly.
     """
 
-    label = "data-21"
+    label = "data-22"
     item_jobs: ClassVar[Mapping[str, str]] = {"text/csv": "knowledge_mcp.readers.data.csv:items"}
     jobs: ClassVar[Mapping[str, str]] = {
         "text/csv": "knowledge_mcp.readers.data.csv:table",

@@ -12,7 +12,7 @@ from knowledge_mcp.readers.shared.isolation import ConvertingReader
 class MarkdownReader(ConvertingReader):
     """Read .md, .markdown and .mdx files; blocks have their source lines, and their pages if there are markers."""
 
-    label = "markdown-26"
+    label = "markdown-27"
     jobs: ClassVar[Mapping[str, str]] = {"text/markdown": "knowledge_mcp.readers.markdown.job:markdown"}
 
     def _arguments(self, item: SourceItem) -> dict[str, Any]:

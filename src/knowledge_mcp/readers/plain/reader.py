@@ -23,7 +23,7 @@ class PlainTextReader(SandboxedReader):
     @property
     def version(self) -> str:
         """Return the reader's name and version; it must change when what the reader produces changes."""
-        return "plain-19"
+        return "plain-20"
 
     def check(self, item: SourceItem) -> Inspection:
         """Check that it is text, and count the pages separated by form feeds.

@@ -126,9 +126,8 @@ def _detected(data: bytes) -> str | None:
     best = from_bytes(data[:_SAMPLE], cp_isolation=[*_IN_PAIRS, *_SINGLE]).best()
     if best is None or (best.encoding in _IN_PAIRS and _stand_alone(data[:_SAMPLE])):
         return "cp1252" if _try(data, "cp1252") is not None else None
-    if best.encoding.startswith(("cp12", "iso8859", "latin", "mac", "cp4", "cp8", "hp")):
-        return "cp1252" if _try(data, "cp1252") is not None and best.encoding in _WESTERN else best.encoding
-    return best.encoding
+    is_western = best.encoding in _WESTERN or (best.encoding == "mac_roman" and _is_lower_case(data[:_SAMPLE]))
+    return "cp1252" if is_western and _try(data, "cp1252") is not None else best.encoding
 
 
 _IN_PAIRS = ("big5hkscs", "cp932", "cp949", "euc_jp", "gb18030", "iso2022_jp")
@@ -142,7 +141,8 @@ _WESTERN = frozenset("cp1250 cp1252 cp1254 cp1257 iso8859_15 cp437 cp850".split(
 
 
 _FOREIGN = re.compile(rb"[\x80-\xff]+")
-_ACCENTED = re.compile(rb"[\xc0-\xff\x80\x85\x91-\x97\xa0\xa7\xb0-\xb3\xb5\xbd]")
+_ACCENTED = re.compile(rb"[\xc0-\xff\x80\x85\x91-\x97\xa0\xa3\xa7\xa9\xae\xb0-\xb3\xb5\xbd]")
+_LOWER_CASE = re.compile(rb"[\xdf-\xff]")
 
 
 def _stand_alone(data: bytes) -> bool:
@@ -154,6 +154,11 @@ def _stand_alone(data: bytes) -> bool:
     foreign = b"".join(runs)
     accented = len(_ACCENTED.findall(foreign))
     return len(foreign) < 0.3 * len(data) and len(foreign) < 2 * len(runs) and accented > 0.6 * len(foreign)
+
+
+def _is_lower_case(data: bytes) -> bool:
+    """Return whether most non-ASCII bytes are small letters of Latin-1: in Mac Roman they are accented capitals."""
+    return 2 * len(_LOWER_CASE.findall(data)) > len(b"".join(_FOREIGN.findall(data)))
 
 
 def _clean(text: str, within_line: str) -> str:
