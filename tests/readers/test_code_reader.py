@@ -266,7 +266,7 @@ def test_an_encoding_that_nothing_names_is_guessed_with_a_warning(reader: CodeRe
 @pytest.mark.parametrize(
     ("text", "encoding"),
     [
-        ('def grüße():\n    \"\"\"Sagt Grüße in Latin-1.\"\"\"\n    return "Schöne Grüße"\n', "cp1252"),
+        ('def grüße():\n    """Sagt Grüße in Latin-1."""\n    return "Schöne Grüße"\n', "cp1252"),
         ("# Costs £5 or more\n", "cp1252"),
         ("# It’s “good” – really… don’t\n", "mac_roman"),
         ("# Größe der Fläche für später\n", "mac_roman"),
