@@ -66,9 +66,10 @@ _CONDITION = re.compile(
     re.IGNORECASE,
 )
 _APART = frozenset(
-    "other another than excluding ander andere anderen anderer anderes autre autres otro otra otros".split()
+    "other another than excluding ander andere anderen anderer anderes autre autres otro otra otros nobody nothing"
+    " niemand nichts".split()
 )
-"""Words that set a special case apart from the other demand, as "non-" does."""
+"""Words that set a special case apart from the other demand, as "non-" does, or deny a clause without force."""
 _TURNS = frozenset("before after without above below".split())
 """Words that change what a demand is about if only one of two has them."""
 _EMPHASIS = re.compile(r"(?<![\w*_])([*_]{1,3})([^\W\d_]{1,40}(?: [^\W\d_]{1,40})?)\1(?![\w*_])")

@@ -115,6 +115,8 @@ _CONTINUATION = re.compile(r"[ \u00a0-]?|\sand\s", re.IGNORECASE)
 _CLOSING = re.compile(r"\.?\s?[)\]]")
 _IN_OTHER_UNITS = re.compile(r"\.?\s?[(\[]\s?(?:approximately |about |approx\.? |ca\. )?", re.IGNORECASE)
 _RATIO = re.compile(r"(?::|\s(?:in|out of|to|von|aus)\s)", re.IGNORECASE)
+_EDITION = re.compile(r"\b[A-Z]{2,10}[ \u00a0/-]\d[\d.-]{0,12}:(?:19|20)\d\d(?!\w)")
+"""A document with its edition, of any series: "HB 205:2019" is no ratio."""
 _OF_THINGS = re.compile(r"\s(?:of\s|der\s|des\s)?(?P<thing>[^\W\d_]{3,30})")
 """What follows a share of things: "1 in 10 welds"; a slope is "1 in 12"."""
 _EVERY = re.compile(r"every|jede|alle", re.IGNORECASE)
@@ -321,18 +323,17 @@ def _within(original: str, middle: _Measured, less: _Measured, more: _Measured) 
 
 
 def _measured(sentence: str, language: str | None) -> list[_Measured]:
-    """List the numbers with their units; clock times are left out, "1:12" and "1 in 12" are ratios."""
+    """List the numbers with their units; clock times and editions are left out, "1:12" and "1 in 12" are ratios."""
     numerals = numerals_in(sentence, language)
     found: list[_Measured] = []
-    clocks = [
-        match.span() for match in _CLOCK.finditer(sentence) if match["half"] or not match.group().startswith("1:")
-    ]
+    blank = [match.span() for match in _CLOCK.finditer(sentence) if match["half"] or match.group()[:2] != "1:"]
+    blank += [match.span() for match in _EDITION.finditer(sentence)]
     place = 0
     while place < len(numerals):
         one = numerals[place]
         other = numerals[place + 1] if place + 1 < len(numerals) else None
         place += 1
-        if any(start <= one.start < end for start, end in clocks):
+        if any(start <= one.start < end for start, end in blank):
             continue
         if other is not None and _are_ratio(sentence, one, other):
             things = _OF_THINGS.match(sentence, other.end) if sentence[one.end] != ":" else None
