@@ -75,6 +75,9 @@ def test_a_path_that_is_not_there_is_a_complete_failure(home: Path, ingest: Comm
     done = ingest("x" * 300)
     assert (done.code, done.out) == (2, "")
     assert "There is no file or folder 'xxx" in done.err
+    done = ingest("https://example.org/page.html")
+    assert done.code == 2
+    assert "Next: For a web page or a repository: `knowledge sources add https://example.org/page.html`." in done.err
 
 
 @pytest.mark.requirement("A-REQ-REL-003")

@@ -249,7 +249,8 @@ def test_no_word_of_a_page_is_lost_however_its_elements_are_nested(page: str) ->
 @pytest.mark.requirement("D-REQ-1.3")
 def test_pages_that_cannot_be_read_say_why() -> None:
     assert refusal(b"").reason is UnreadableReason.EMPTY
-    assert refusal(b"<html><script>x</script></html>").reason is UnreadableReason.EMPTY
+    made = refusal(b"<html><script>x</script><noscript>Enable it.</noscript></html>")
+    assert (made.reason, "before its scripts run" in made.message) == (UnreadableReason.EMPTY, True)
     assert refusal(b"%PDF-1.7").reason is UnreadableReason.MISLABELLED
     assert refusal(bytes(range(256)) * 40).reason is UnreadableReason.CORRUPTED
 
@@ -415,6 +416,20 @@ def test_a_crawled_page_with_little_content_is_kept_whole_and_reported() -> None
     assert "| tea | 2 |" in document.text
     assert "Prices" in document.text
     assert any("whole page was kept" in warning for warning in document.warnings)
+
+
+@pytest.mark.parametrize(
+    ("page", "doubt"),
+    [
+        ("<form><input type=password name=p></form><p>Please sign in.</p>", "sign-in page"),
+        ("<meta http-equiv=refresh content=\"0; url='/new.html'\"><p>Moved.</p>", "was not fetched: /new.html"),
+        ("<meta http-equiv=refresh content=300><p>Tides.</p>", ""),
+    ],
+)
+def test_a_crawled_page_that_may_not_be_what_was_asked_for_says_so(page: str, doubt: str) -> None:
+    warnings = " ".join(read(page, uri=_URI).warnings)
+    assert doubt in warnings
+    assert bool(doubt) is ("fetched" in warnings or "password" in warnings)
 
 
 def test_relative_links_of_a_crawled_page_are_resolved() -> None:

@@ -161,7 +161,11 @@ class IngestRun:
             ).settings()
             missing = [each for each in self._places if not os.path.exists(each)]  # noqa: PTH110 - Path.exists raises for a name too long
             if missing:
-                notify(f"Error: There is no file or folder {_quoted(missing)}.\nNext: Check the path.")
+                address = next((each for each in missing if each.startswith(("https:/", "http:/"))), "")
+                step = "Check the path."
+                if address:
+                    step = f"For a web page or a repository: `knowledge sources add {address.replace(':/', '://')}`."
+                notify(f"Error: There is no file or folder {_quoted(missing)}.\nNext: {step}")
                 return self._write_nothing()
             report = self._ingest(settings)
         except KnowledgeError as exc:

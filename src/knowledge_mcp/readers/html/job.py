@@ -198,6 +198,10 @@ _META = {
 }
 
 
+_FORWARDS = re.compile(r"[\s\d.]{0,20}[;,]\s{0,9}url\s{0,9}=\s{0,9}['\"]?([^'\"\s]{1,500})", re.IGNORECASE)
+"""The content of a `meta` element that opens another page after some seconds."""
+
+
 def page(path: str, *, check: bool, uri: str = "", main_text: bool = False) -> Iterator[dict[str, Any]]:
     """Yield a web page's messages; if its address begins with https://, those of its main content.
 
@@ -209,7 +213,14 @@ def page(path: str, *, check: bool, uri: str = "", main_text: bool = False) -> I
     text, warning = text_of(path, _EXPECTED)
     root = parse_html(text)
     if not check:
-        yield from messages(_pieces(root, warning, uri, main_text=main_text))
+        is_made_by_scripts = next(root.iter("script", "{*}script"), None) is not None
+        try:
+            yield from messages(_pieces(root, warning, uri, main_text=main_text))
+        except Refusal as refusal:
+            if refusal.reason != "empty" or not is_made_by_scripts:
+                raise
+            why = "The page has no text before its scripts run in a browser."
+            raise Refusal("empty", why, suggestion="Save what a browser shows as PDF or HTML, and use that.") from None
     elif not any(str(words).strip() for words in root.itertext()):
         raise Refusal("empty", "The page has no text.")
 
@@ -224,6 +235,7 @@ def _pieces(root: Element, warning: str, uri: str, *, main_text: bool) -> Iterat
     headings = [words_of(element, " ") for element in root.iter("h1", "h2", "{*}h1", "{*}h2")]
     _take_out(contents_of(root))
     if uri.startswith("https://"):
+        warnings += _doubts(root)
         _take_out(root.iter(*_UNSAID))
         pieces, omission = main_content(root, uri, title)
         if omission:
@@ -237,6 +249,16 @@ def _pieces(root: Element, warning: str, uri: str, *, main_text: bool) -> Iterat
     if hidden:
         yield hidden_piece(hidden)
     yield facts(title=without_site(title, headings), metadata=metadata, warnings=warnings)
+
+
+def _doubts(root: Element) -> Iterator[str]:
+    """Yield why a crawled page may not be the document that was asked for."""
+    if any((each.get("type") or "").lower() == "password" for each in root.iter("input", "{*}input")):
+        yield "The page asks for a password: it may be a sign-in page in place of the document."
+    for each in root.iter("meta", "{*}meta"):
+        forwarded = _FORWARDS.match(each.get("content") or "")
+        if forwarded is not None and (each.get("http-equiv") or "").lower() == "refresh":
+            yield f"The page forwards browsers to another address, which was not fetched: {forwarded[1]}"
 
 
 def _take_out_surroundings(root: Element) -> int:

@@ -21,7 +21,7 @@ class HtmlReader(ConvertingReader):
         sandbox: as `ConvertingReader`.
     """
 
-    label = "html-24"
+    label = "html-25"
     jobs: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("text/html", "application/xhtml+xml"), "knowledge_mcp.readers.html.job:page"
     )
