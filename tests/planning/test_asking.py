@@ -221,6 +221,7 @@ def test_an_empty_list_says_why_it_is_empty(world: World) -> None:
         f"Application {REF} has no document of these types; it has: noise_assessment."
     )
     assert said(name_contains="plan") == f"Application {REF} has no document with that name; it has 1 document."
+    assert said("25/01178").endswith(f"There are documents of {REF}.")
     nearly = f"No document of application 25-01178-rem has been ingested. There are documents of {REF}."
     assert said("25-01178-rem") == nearly
     found = world.call("search_application_docs", query="noise", application_ref="25-01178-rem")

@@ -342,6 +342,15 @@ def test_files_left_out_are_reported_with_their_reasons(world: World) -> None:
     assert (done.status, done.files_processed, done.files_skipped) == ("success", 1, 2)
     assert any("big.json" in each for each in done.skipped)
     assert any("data.txt" in each for each in done.skipped)
+    made.commit({"later.py": "z = 1\n"})
+    assert world.call("refresh_repository", repository="my-api")["method"] == "commit_diff"
+    assert [each.partition(":")[0] for each in world.listed()["my-api"]["problems"]] == ["big.json", "data.txt"]
+    with pytest.raises(NotFoundError) as refused:
+        world.service.file("my-api", "big.json")
+    assert "more than 1,048,576" in refused.value.details
+    made.commit({"big.json": "[1]\n"})
+    assert world.call("refresh_repository", repository="my-api")["files_processed"] == 1
+    assert [each.partition(":")[0] for each in world.listed()["my-api"]["problems"]] == ["data.txt"]
     assert {each.what: each.count for each in done.left_out} == {
         "files of other extensions (no extension 1, .bmp 1)": 2,
         "files and folders that a .gitignore excludes": 1,

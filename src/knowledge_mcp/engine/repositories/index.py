@@ -311,7 +311,7 @@ class IndexRun:
             pipeline=known.pipeline,
             indexed_at=known.indexed_at,
             duration_ms=known.duration_ms,
-            skipped=known.skipped,
+            skipped_files=known.skipped_files,
         )
         self._write()
         return IndexResult(
@@ -397,7 +397,7 @@ class IndexRun:
             pipeline=pipeline if all(map(is_plain, dirty)) and not many and self._stood_still(copy) else "",
             indexed_at=now(),
             duration_ms=duration,
-            skipped=len(files.skipped),
+            skipped_files=self._skipped(scope, files)[:_MOST_REPORTED],
             problems=problems[:_MOST_REPORTED],
         )
         self._take_place()
@@ -423,6 +423,12 @@ class IndexRun:
         )
         _log(result)
         return result
+
+    def _skipped(self, scope: _Scope, files: RepositoryFiles) -> tuple[str, ...]:
+        """List the files that are left out now, those that were not looked at included."""
+        known = self._known.skipped_files if self._known is not None and scope.only is not None else ()
+        kept = [each for each in known if each.partition(": ")[0] not in (scope.only or ())]
+        return (*kept, *(each.message for each in files.skipped))
 
     def _stood_still(self, copy: Checkout) -> bool:
         """Return whether a working tree is as before: no difference of commits lists what was read in between."""

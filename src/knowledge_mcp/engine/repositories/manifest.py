@@ -48,7 +48,7 @@ class RepositoryManifest:
         files_done, files_total: progress of an indexing; host, heartbeat: who does it, and its last heartbeat.
         indexed_at, duration_ms: of the last complete indexing.
         head_commit, head_at: the remote's commit when last asked.
-        skipped, problems: skipped files; files that could not be read, one sentence each.
+        skipped_files, problems: files left out because of their content; files that could not be read; each why.
     """
 
     name: str
@@ -75,12 +75,12 @@ class RepositoryManifest:
     duration_ms: int = 0
     head_commit: str = ""
     head_at: str = ""
-    skipped: int = 0
+    skipped_files: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
 
 
 _FIELDS = {field.name for field in dataclasses.fields(RepositoryManifest)}
-_LISTS = ("include_extensions", "exclude_patterns", "dirty_paths", "nested", "problems")
+_LISTS = ("include_extensions", "exclude_patterns", "dirty_paths", "nested", "skipped_files", "problems")
 
 
 def now() -> str:

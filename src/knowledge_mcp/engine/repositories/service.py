@@ -427,10 +427,13 @@ class RepositoryService:
         if record is None or parts is None or parts.text is None:
             paths = [path_of(each.id) for each in files.documents()]
             ending = [each for each in paths if each.endswith(f"/{file_path}")]
+            why = next((each for each in info.skipped_files if each.startswith(f"{file_path}: ")), "")
             near = ending[:3] or difflib.get_close_matches(file_path[:300], paths, 3, 0.6)
+            similar = f"Did you mean {' or '.join(near)}?" if near else "Search for it by what it does."
             raise NotFoundError(
                 f"File not indexed in {info.name}: {file_path[:300]}",
-                suggestion=f"Did you mean {' or '.join(near)}?" if near else "Search for it by what it does.",
+                details=why,
+                suggestion="Read the file itself; the index does not hold it." if why else similar,
             )
         return info, record, parts.text
 

@@ -231,7 +231,7 @@ class RepositoryStates:
             freshness=Freshness(manifest.commit, manifest.head_commit, stale, 0, manifest.head_at),
             progress=progress,
             problems=manifest.problems,
-            skipped=manifest.skipped,
+            skipped_files=manifest.skipped_files,
             uncommitted=None if manifest.dirty_paths is None else frozenset(manifest.dirty_paths),
             nested=manifest.nested,
             partial_tree=manifest.local and not (Path(manifest.local_path) / ".git").exists(),

@@ -216,6 +216,7 @@ class RepositoryInfo:
 
     Attributes:
         progress: files done and in total while it is indexed.
+        skipped_files: files left out because of their content, each with the reason.
         uncommitted: paths that were indexed with uncommitted changes; None if they are too many to list.
         nested: folders in it that are repositories themselves, which no commit of it records.
         partial_tree: whether it is a folder inside a repository, so that its paths are not the repository's.
@@ -238,7 +239,7 @@ class RepositoryInfo:
     freshness: Freshness
     progress: tuple[int, int] | None = None
     problems: tuple[str, ...] = ()
-    skipped: int = 0
+    skipped_files: tuple[str, ...] = ()
     uncommitted: frozenset[str] | None = frozenset()
     nested: tuple[str, ...] = ()
     partial_tree: bool = False

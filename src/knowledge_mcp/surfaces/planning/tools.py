@@ -233,7 +233,7 @@ def _nothing(
             return f"Application {reference} has no document with that name; it has {how_many(len(own), 'document')}."
         return f"Application {reference} has no document of these types; it has: {', '.join(sorted(there))}."
     others = service.applications()
-    alike = sorted(other for other in others if _letters(other) == _letters(reference))
+    alike = sorted(other for other in others if _letters(other).startswith(_letters(reference)))
     meant = f" There are documents of {list_first(alike, 3)}." if alike else ""
     return f"No document of application {reference} has been ingested.{meant}"
 

@@ -100,15 +100,22 @@ def entry(info: RepositoryInfo, freshness: Freshness) -> shapes.RepositoryEntry:
         dirty_files=freshness.dirty_files,
         files_done=done,
         files_total=total,
-        problems=[*filter(None, [freshness.problem]), *info.problems],
+        problems=[*filter(None, [freshness.problem]), *info.problems, *_skipped(info)],
         keep=["stale", "files_done", "files_total"],
     )
+
+
+def _skipped(info: RepositoryInfo) -> list[str]:
+    more = ["More files were left out."] if len(info.skipped_files) > _MOST_SKIPPED else []
+    return [*info.skipped_files[:_MOST_SKIPPED], *more]
 
 
 def _utc(moment: str) -> str:
     return moment.replace("+00:00", "Z")
 
 
+_MOST_SKIPPED = 3
+"""Files left out that are listed of each repository: binary files are many, and few are searched for."""
 _MOST_WARNINGS = 20
 """Warnings of one refresh: each sentence is reported once, so more are rare."""
 _LINES = 200
