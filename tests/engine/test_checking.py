@@ -343,6 +343,8 @@ def test_a_withdrawn_item_of_a_list_obliges_nobody() -> None:
         ("Passwords shall not be stored as text.", "Passwords are not stored as text.", ""),
         ("The enclosure shall have protection of at least IP54.", "The enclosure has protection IP65.", ""),
         ("The stop shall work without a key.", "The stop works without a key, with a lamp.", ""),
+        ("The valve shall not be set to 5 bar.", "The valve is set to 4 bar.", ""),
+        ("The valve shall not be set to 5 bar.", "The valve is set to 5 bar.", "conflict"),
     ],
 )
 def test_what_says_the_opposite_or_less_is_no_evidence_that_it_is_done(demand: str, said: str, expected: str) -> None:

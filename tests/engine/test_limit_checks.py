@@ -15,6 +15,8 @@ def checks_of(demand: str, evidence: str) -> list[str]:
     ("demand", "evidence", "found"),
     [
         ("Zone 2 at least 50 lx.", "Zone 2: 40 lx", ["not met: at least 50 lx / 40 lx"]),
+        ("The valve shall not be set to 5 bar.", "The valve is set to 4 bar.", []),
+        ("The valve shall not be set to 5 bar.", "The valve is set to 5 bar.", []),
         (
             "The report shall be sent by 31 May 2026.",
             "The report is sent on 2026-06-15.",

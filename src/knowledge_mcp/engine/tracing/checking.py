@@ -31,6 +31,7 @@ from knowledge_mcp.engine.tracing.row_checks import (
     RowResult,
     force_check,
     headings_of,
+    keeps_ban,
     limit_checks,
     requires,
     section_check,
@@ -221,7 +222,7 @@ def _objections(
             yield weaker
             return
     taken = retraction(demand, best.quote, terms) if opposed is None else None
-    if taken is not None:
+    if taken is not None and not (taken.is_opposite and keeps_ban(demand, best.quote)):
         kind = CheckType.CONFLICT if taken.is_opposite else CheckType.FORCE
         yield RowCheck(kind, RowResult.DIFFERS, taken.asked, taken.found, best.citation)
 

@@ -23,7 +23,7 @@ from knowledge_mcp.language.force import Force, force_of, forces_of, is_ban, pla
 from knowledge_mcp.language.multilingual.denial import is_limited
 from knowledge_mcp.language.multilingual.recognition import language_of
 from knowledge_mcp.language.quantities.bounds import Bound
-from knowledge_mcp.language.quantities.limits import limits_in
+from knowledge_mcp.language.quantities.limits import banned_values, limits_in
 from knowledge_mcp.language.quantities.measures import DIMENSIONS, distinctive_words, measured_in, words_about
 from knowledge_mcp.language.quantities.ratings import is_rating, ratings_in
 from knowledge_mcp.language.quantities.reading import Quantity, without_parts_of
@@ -94,6 +94,8 @@ def limit_checks(
         stated.append(([each for each in numbers if is_away or not _AWAY.match(quote, each.end)], quote, where))
     days = days_as_limits(demand)
     limits = without_parts_of(days, without_names(demand, limits_in(demand, language)))
+    banned = banned_values(demand, limits)
+    limits = [each for each in limits if each not in banned]
     ratings = list(ratings_in(demand))
     if tabled is None:
         asked = [(each, _of_this(distinctive_words(demand, limits, each), stated)) for each in limits]
@@ -120,6 +122,14 @@ def limit_checks(
         elif limit.bound is not Bound.EXACT or is_physical(limit.unit):
             found.append(RowCheck(CheckType.LIMIT, RowResult.NOT_STATED, _asked(demand, limit)))
     return _wider_differs(found)
+
+
+def keeps_ban(demand: str, quote: str) -> bool:
+    """Return whether a quote states other values than those that a demand bans: 4 bar, where 5 bar are."""
+    banned = banned_values(demand, limits_in(demand, language_of(demand)))
+    stated = limits_in(quote, language_of(quote))
+    alike = [(one, other) for one in banned for other in stated if one.unit == other.unit]
+    return bool(alike) and not any(math.isclose(one.value, other.value) for one, other in alike)
 
 
 def _numbers_in(quote: str, language: str) -> list[Quantity]:

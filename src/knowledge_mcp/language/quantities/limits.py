@@ -95,6 +95,18 @@ def denied(text: str, forces: Sequence[Force], printed: Sequence[Quantity]) -> t
     return is_denied, tuple(limits)
 
 
+def banned_values(text: str, limits: Sequence[Quantity]) -> list[Quantity]:
+    """List the numbers that a ban names: "shall not be set to 5 bar" limits nothing, and 4 bar keeps it."""
+    forces = forces_of(text, plain_in(language_of(text)))
+    found: list[Quantity] = []
+    for each in limits:
+        force = next((force for force in reversed(forces) if force.end <= each.start), None)
+        is_ban = force is not None and force.negated and force.modality is Modality.REQUIREMENT
+        if is_ban and each.bound is Bound.EXACT and not each.settled:
+            found.append(each)
+    return found
+
+
 def limits_in(sentence: str, language: str | None = None) -> tuple[Quantity, ...]:
     """List the limits that a sentence sets: "shall not run for more than 5 min" is at most 5 min.
 
