@@ -56,6 +56,8 @@ def test_json_has_kind_reason_and_both_citations(knowledge: Command, documents: 
     assert limit["why"] == "at most 5 s and at most 2 seconds"
     assert {limit["one"]["citation"], limit["other"]["citation"]} == {"handbook.md, 4", "standard.md, 2"}
     assert limit["other"]["text"] == "When the tank is full, the pump shall stop within 2 seconds."
+    terms = {found["definition"][side]["citation"] for side in ("one", "other")}
+    assert terms == {"standard.md, 1 Terms and definitions, line 5", "handbook.md, 1 Terms and definitions, line 5"}
     assert f"Not compared in {documents}: drawing.dwg." in done.err
 
 

@@ -99,6 +99,7 @@ def test_what_differs_names_the_conflict(one: str, other: str, kind: str) -> Non
         ("Type A pumps shall weigh at most 5 kg.", "Type B pumps shall weigh at most 9 kg."),
         ("The anchor load shall not exceed 5 kN per bolt.", "The anchor load shall not exceed 20 kN."),
         ("The pump supply shall be 24 V DC ± 10 %.", "The pump supply shall be 24 V AC ± 10 %."),
+        ("The valve shall not be set to 5 bar.", "The valve shall be set to 4 bar."),
         ("The lifting gear shall comply with HXB 205:2019.", "The lifting gear shall comply with HXB 206:2012."),
         (
             "The wet well shall not be entered by one person alone.",

@@ -77,6 +77,9 @@ def test_each_obligation_has_a_row_with_a_quote_that_verifies(world: World) -> N
         "obligation": 2, "conditional": 1, "evidence found": 1, "partial": 1, "none found": 1,
     }  # fmt: skip
     first, second, third = answer["rows"]
+    assert [each["citation"] for each in answer["rows"]] == [
+        f"Pumps, 1 Pump, line {line} [pumps.md]" for line in (5, 7, 9)
+    ]
     assert first["verdict"] == "partial"
     assert "limit not met: at most 5 s / within 8 s" in first["checks"]
     assert (second["kind"], second["condition"]) == ("conditional", "If a guard is fitted")

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from knowledge_mcp.engine.core.base import Records
 from knowledge_mcp.engine.core.editions import edition_of_record
 from knowledge_mcp.language.openings import number_once
-from knowledge_mcp.model.chunk import Chunk, Statement, text_key
+from knowledge_mcp.model.chunk import Chunk, Definition, Statement, text_key
 from knowledge_mcp.model.collection import NO_STRUCTURE, DocumentRecord, DocumentStructure, file_name_of
 from knowledge_mcp.model.document import Span
 from knowledge_mcp.model.errors import DamagedError
@@ -43,12 +43,13 @@ def cited(hit: Hit) -> Hit:
     return hit if hit.citation else dataclasses.replace(hit, citation=cite(hit.chunk, hit.record))
 
 
-def cite_statement(statement: Statement, chunk: Chunk, record: DocumentRecord | None) -> str:
-    """Cite the clause of one statement, like `cite` for its chunk, and the need that it is part of."""
+def cite_statement(statement: Statement | Definition, chunk: Chunk, record: DocumentRecord | None) -> str:
+    """Cite the clause of one statement or definition, like `cite` for its chunk, and the need that it is part of."""
     is_elsewhere = statement.clause_number not in {None, chunk.clause_number}
     clause = (statement.clause_number or "") if is_elsewhere else section_of(chunk)
     is_need = record is not None and record.media_type == MEDIA_TYPES[".rst"]
-    return _join(chunk, record, clause, (statement.identifier or "") if is_need else "")
+    need = statement.identifier if is_need and isinstance(statement, Statement) else None
+    return _join(chunk, record, clause, need or "")
 
 
 def section_of(chunk: Chunk) -> str:

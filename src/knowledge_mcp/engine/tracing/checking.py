@@ -31,7 +31,6 @@ from knowledge_mcp.engine.tracing.row_checks import (
     RowResult,
     force_check,
     headings_of,
-    keeps_ban,
     limit_checks,
     requires,
     section_check,
@@ -39,6 +38,7 @@ from knowledge_mcp.engine.tracing.row_checks import (
 )
 from knowledge_mcp.engine.tracing.tabled import row_text
 from knowledge_mcp.language.demands import without_own_label
+from knowledge_mcp.language.quantities.limits import banned_values, keeps_ban, limits_in
 from knowledge_mcp.language.sentences import LEADS, cell_texts, is_row, sentence_spans
 from knowledge_mcp.model.collection import DocumentRecord
 from knowledge_mcp.model.document import Span
@@ -222,7 +222,9 @@ def _objections(
             yield weaker
             return
     taken = retraction(demand, best.quote, terms) if opposed is None else None
-    if taken is not None and not (taken.is_opposite and keeps_ban(demand, best.quote)):
+    if taken is None:
+        return
+    if not (taken.is_opposite and keeps_ban(banned_values(demand, limits_in(demand)), limits_in(best.quote))):
         kind = CheckType.CONFLICT if taken.is_opposite else CheckType.FORCE
         yield RowCheck(kind, RowResult.DIFFERS, taken.asked, taken.found, best.citation)
 

@@ -24,7 +24,7 @@ from knowledge_mcp.language.multilingual.denial import DENIES_BEFORE, DENIES_BEH
 from knowledge_mcp.language.printed import note_mark_places, places_in
 from knowledge_mcp.language.quantities.bounds import BETWEEN_ENDS, Bound
 from knowledge_mcp.language.quantities.dates import Day, days_in
-from knowledge_mcp.language.quantities.limits import denied
+from knowledge_mcp.language.quantities.limits import banned_values, denied, keeps_ban
 from knowledge_mcp.language.quantities.ratings import is_exclusive, is_part_of_name, ratings_in
 from knowledge_mcp.language.quantities.reading import Quantity, quantities
 from knowledge_mcp.language.requirements.opposites import OPPOSITES, tells_apart
@@ -436,7 +436,9 @@ def _judge(one: _Parsed, other: _Parsed) -> tuple[ConflictKind, str] | None:
     if not (more or less) and (force := _force_difference(one, other)) is not None:
         return force
     is_denied = one.negated != other.negated and one.is_denied_as_printed != other.is_denied_as_printed
-    denied = one if one.negated else other
+    denied, affirmed = (one, other) if one.negated else (other, one)
+    if is_denied and keeps_ban(banned_values(denied.text, denied.printed), affirmed.printed):
+        return None
     if is_denied and _excludes(one, other) and not _frees(denied):
         return ConflictKind.CONTRADICTION, f"one is denied: “{_printed_force(denied)}”"
     are_like = one.modality == other.modality or _is_too_little(one, other)

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from knowledge_mcp.engine.core.citing import cite_statement
 from knowledge_mcp.engine.search.requirements import words_of
 from knowledge_mcp.engine.tracing.links import TraceItem, is_withdrawn, own_ids
 from knowledge_mcp.engine.tracing.readings import ReadDocument, requirements_in
@@ -113,9 +112,6 @@ def _stated(reading: ReadDocument) -> Iterator[tuple[int, Obligation]]:
         first = group[0]
         clause = first.clause_number or chunk.clause_number or ""
         section = reading.section_at(first.span.start)
-        citation = reading.cited(first.span)
-        if reading.record is not None:
-            citation = cite_statement(first, chunk, reading.record)
         yield (
             first.span.start,
             Obligation(
@@ -127,7 +123,7 @@ def _stated(reading: ReadDocument) -> Iterator[tuple[int, Obligation]]:
                 condition=condition,
                 clause=clause,
                 title=section.title if section is not None else chunk.section_title,
-                citation=citation,
+                citation=reading.cited_entry(first),
             ),
         )
 

@@ -93,6 +93,13 @@ class ReadDocument:
         place = f"p. {pages[0]}" if pages else named_lines(lines) if lines else ""
         return ", ".join(part for part in (self.name, clause, place) if part)
 
+    def cited_entry(self, entry: Statement | Definition) -> str:
+        """Return the citation of a statement or a definition, with its own clause and lines."""
+        chunk = self.chunk_at(entry.span.start)
+        if chunk is None or self.record is None:
+            return self.cited(entry.span)
+        return cite_statement(entry, replace(chunk, lines=self.lines_of(entry.span)), self.record)
+
 
 def read_ingested(knowledge: Knowledge, document_id: str) -> ReadDocument:
     """Read an ingested document.
@@ -140,8 +147,6 @@ def demands_in(reading: ReadDocument) -> Iterator[TraceItem]:
 
 def meanings_in(reading: ReadDocument, key_of: Callable[[str], str]) -> Iterator[Meaning]:
     """Yield the definitions of terms, in the order of `definitions`; `key_of` returns one key for all spellings."""
-    name = reading.record.title if reading.record is not None else reading.name
     for each in reading.definitions:
         domain = f" <{each.domain}>" if each.domain else ""
-        place = f"{name}, {each.clause_number}" if each.clause_number else name
-        yield Meaning(f"{key_of(each.term)}{domain}", each.term, each.text, place)
+        yield Meaning(f"{key_of(each.term)}{domain}", each.term, each.text, reading.cited_entry(each))

@@ -124,14 +124,6 @@ def limit_checks(
     return _wider_differs(found)
 
 
-def keeps_ban(demand: str, quote: str) -> bool:
-    """Return whether a quote states other values than those that a demand bans: 4 bar, where 5 bar are."""
-    banned = banned_values(demand, limits_in(demand, language_of(demand)))
-    stated = limits_in(quote, language_of(quote))
-    alike = [(one, other) for one in banned for other in stated if one.unit == other.unit]
-    return bool(alike) and not any(math.isclose(one.value, other.value) for one, other in alike)
-
-
 def _numbers_in(quote: str, language: str) -> list[Quantity]:
     days = days_as_limits(quote)
     return [*without_parts_of(days, without_names(quote, limits_in(quote, language))), *ratings_in(quote), *days]

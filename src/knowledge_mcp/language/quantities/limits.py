@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -105,6 +106,12 @@ def banned_values(text: str, limits: Sequence[Quantity]) -> list[Quantity]:
         if is_ban and each.bound is Bound.EXACT and not each.settled:
             found.append(each)
     return found
+
+
+def keeps_ban(banned: Sequence[Quantity], stated: Sequence[Quantity]) -> bool:
+    """Return whether other values are stated than those that are banned: 4 bar, where 5 bar are."""
+    alike = [(one, other) for one in banned for other in stated if one.unit == other.unit]
+    return bool(alike) and not any(math.isclose(one.value, other.value) for one, other in alike)
 
 
 def limits_in(sentence: str, language: str | None = None) -> tuple[Quantity, ...]:
