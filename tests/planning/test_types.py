@@ -26,6 +26,7 @@ NAMES = {
         "DesignAndAccessStatement.pdf",
         "D+A Statement.pdf",
         "D_A_STATEMENT-1870014.pdf",
+        "AB-0001A_DESIGNACCESSSTATEMENT.pdf",
     ],
     T.SITE_PLAN: [
         "Site Plan.pdf",
@@ -34,6 +35,7 @@ NAMES = {
         "Layout plan rev C.pdf",
         "site layout plan.pdf",
         "Landscaping plan.pdf",
+        "LANDSCAPE_LAYOUT.pdf",
     ],
     T.FLOOR_PLAN: [
         "Proposed Floor Plans.pdf",
@@ -41,6 +43,8 @@ NAMES = {
         "First Floor Plan.pdf",
         "FirstFloor.pdf",
         "A101-FLOORPLAN.pdf",
+        "PROPOSED_SECTION_AND_ROOFPLAN.pdf",
+        "PROPOSED_GF_PLAN.pdf",
     ],
     T.ELEVATION: ["Proposed Elevations.pdf", "street scene.pdf", "North-Elevation.pdf", "A-201_elevation_rev2.pdf"],
     T.PLANNING_STATEMENT: [
@@ -77,10 +81,12 @@ NAMES = {
         "Biodiversity Net Gain.pdf",
         "EcIA rev B.pdf",
         "Preliminary Roost Assessment.pdf",
+        "BAT_SCOPING_SURVEY.pdf",
     ],
     T.HERITAGE_STATEMENT: [
         "Heritage Statement.pdf",
         "heritage-assessment.pdf",
+        "AB-PLANNING-HERITAGESTATEMENT.pdf",
         "Archaeological desk based assessment.pdf",
         "Statement of Significance.pdf",
     ],
@@ -89,13 +95,13 @@ NAMES = {
         "Tree Survey.pdf",
         "arboricultural_survey.pdf",
         "TreeSurvey.pdf",
+        "ARB_METHOD_STATEMENT.pdf",
     ],
     T.OTHER: [
         "scan0001.pdf",
         "correspondence.pdf",
         "platform.pdf",
         "fragment.pdf",
-        "CIL form.pdf",
     ],
 }
 
@@ -209,6 +215,13 @@ def test_the_folder_does_not_tell_the_type() -> None:
         "Public Comment - Mrs Heritage.pdf",
         "Email to agent - flood risk.pdf",
         "Officer Report - drainage.pdf",
+        "APPLICATIONFORMREDACTED-1885634.pdf",
+        "REP_-_5_Heath_Courts-1820366.pdf",
+        "CON_-_NUISANCE-1800474.pdf",
+        "CIL_QUESTIONS-1877881.pdf",
+        "CIL form.pdf",
+        "WEEKLY_LIST-1807076.pdf",
+        "77193-FUL-22_-_DECISION.pdf",
     ],
 )
 def test_a_form_a_notice_or_what_others_say_is_no_report_of_the_applicant(name: str) -> None:
@@ -250,6 +263,8 @@ def test_the_title_tells_the_type_where_the_file_name_does_not(title: str, text:
         "The Highway Authority raises no objection. ",
         "Thank you for consulting us. ",
         "The Council hereby REFUSES PERMISSION. ",
+        "Comments for Planning Application 77193/FUL/22. ",
+        "Community Infrastructure Levy (CIL) - Form 1. ",
     ],
 )
 def test_who_judges_or_answers_with_the_words_of_a_report_has_not_written_it(answer: str) -> None:

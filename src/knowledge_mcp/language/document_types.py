@@ -159,8 +159,10 @@ _PLANNING_OPENING = 20_000
 """Characters of the text that are read."""
 
 _P = PlanningType
+_ANY_WORD = r"(?: \w+)"
+"""A further word of a name; blanks between other words may be missing: "LOCATIONPLAN"."""
 _BY_NAME: tuple[tuple[PlanningType, re.Pattern[str]], ...] = tuple(
-    (kind, re.compile(rf"\b(?:{pattern})\b"))
+    (kind, re.compile(rf"\b(?:{pattern.replace(' ', ' ?').replace(_ANY_WORD.replace(' ', ' ?'), _ANY_WORD)})\b"))
     for kind, pattern in (
         # Subjects of reports come before contents of drawings: "flood risk assessment site plan appendix" is read as
         # the report, and in a tie a report wins over a drawing.
@@ -191,18 +193,20 @@ _BY_NAME: tuple[tuple[PlanningType, re.Pattern[str]], ...] = tuple(
         ),
         (
             _P.ECOLOGY_REPORT,
-            r"ecolog(?:y|ical)(?: \w+)*|(?:bat|badger|newt|reptile|bird|habitat|great crested newt)s? (?:roost )?"
-            r"(?:survey|report|assessment|emergence)s?(?: survey)?|biodiversity(?: \w+)*|bng|"
+            r"ecolog(?:y|ical)(?: \w+)*|(?:bat|badger|newt|reptile|bird|habitat|great crested newt)s? "
+            r"(?:roost |scoping )?(?:survey|report|assessment|emergence)s?(?: survey)?|biodiversity(?: \w+)*|bng|"
             r"phase 1 habitat(?: survey)?|pea|ec ?ia|(?:preliminary )?roost assessment",
         ),
         (
             _P.HERITAGE_STATEMENT,
-            r"heritage(?: \w+)*|archaeolog(?:y|ical)(?: \w+)*|historic (?:building|environment)(?: \w+)*|"
+            r"heritage(?:statement|assessment)?(?: \w+)*|archaeolog(?:y|ical)(?: \w+)*|"
+            r"historic (?:building|environment)(?: \w+)*|"
             r"conservation area (?:statement|appraisal)|statement of significance",
         ),
         (
             _P.ARBORICULTURAL_REPORT,
-            r"arboricultur(?:al|e)(?: \w+)*|tree (?:survey|report|constraints|protection|schedule|condition)s?"
+            r"arboricultur(?:al|e)(?: \w+)*|arb (?:impact|method|report|survey)(?: \w+)*|"
+            r"tree (?:survey|report|constraints|protection|schedule|condition)s?"
             r"(?: \w+)*|aia|bs ?5837",
         ),
         (
@@ -213,28 +217,32 @@ _BY_NAME: tuple[tuple[PlanningType, re.Pattern[str]], ...] = tuple(
         (
             _P.FLOOR_PLAN,
             r"floor ?plans?|(?:ground|first|second|third|fourth|fifth|upper|lower|lower ground|basement|attic|typical)"
-            r" floors?(?: plans?| layout)?|roof plans?|basement plans?",
+            r" floors?(?: plans?| layout)?|(?:roof|loft|basement|[gf]f) plans?",
         ),
         (_P.ELEVATION, r"elevations?|elevational|street ?scenes?|(?:front|rear|side|north|south|east|west) elev"),
         (
             _P.SITE_PLAN,
             r"(?:site|location|block|layout|master|master ?plan|landscap(?:e|ing)|parking)(?: \w+)? ?plans?|"
-            r"(?:site|parking) layout|location map|masterplan|red line(?: boundary| plan)?",
+            r"(?:site|parking|landscap(?:e|ing)) layout|location map|masterplan|red line(?: boundary| plan)?",
         ),
     )
 )
 
 _OF_OTHERS = re.compile(
-    r"\b(?:application forms?|decision (?:notice|letter)s?|notice of decision|appeal decisions?|"
+    r"\A(?:rep|con)\b|\bdecision\Z|"
+    r"\b(?:application ?forms?(?: ?redacted)?|cil|community infrastructure levy|weekly lists?|"
+    r"decision (?:notice|letter)s?|notice of decision|appeal decisions?|"
     r"inspectors? (?:report|decision)s?|(?:officers?|delegated|committee) (?:report|response|repl)(?:s|y|ies)?|"
     r"(?:trees?|conservation|ecology|biodiversity|heritage|landscape|housing|health|highways?|drainage|urban design|"
-    r"archaeology|case|planning) officers?|(?:flood|highways?|planning) authority|(?:site|press) notices?|"
+    r"archaeology|case|planning) officers?|(?:flood|highways?|planning) authority|(?:site|press|developer) notices?|"
     r"consultees?|objections?|objectors?|objects|representations?|comments?|e ?mails?|"
     r"neighbours? (?:letter|response)s?|"
     r"(?:consultation|council|agency|llfa|highways?|historic england|natural england|water) "
     r"(?:reply|replies|response)s?)\b"
 )
-"""Names of forms, notices and papers of authorities and consultees: a consultee's letter on noise is not an assessment.
+"""Names of forms, notices, and papers of authorities, consultees and neighbours, which portals call REP and CON.
+
+A consultee's letter on noise is not an assessment.
 """
 _ANSWERING = re.compile(r"\b(?:response|reply|rebuttal|answer)s? to\b")
 """The applicant's own answer to such a paper, followed by its name."""
@@ -243,10 +251,14 @@ _ANSWERS = re.compile(
     r"\b(?:i|we)(?: \w+){0,3} (?:object|oppose)\b|\bno objections?\b|"
     r"\b(?:raises?|maintains?|lodges?) (?:an? |our |its )?(?:holding )?objections?\b|"
     r"\bthank you for (?:consulting|notifying|your (?:consultation|notification|letter|e-?mail))\b|"
-    r"\bhereby (?:grants?|refuses?|permits?)\b",
+    r"\bhereby (?:grants?|refuses?|permits?)\b|\bcomments for planning application\b|"
+    r"\bpublication of applications on planning authority websites\b|"
+    r"\bcommunity infrastructure levy \(cil\)\W{1,3}form\b",
     re.IGNORECASE,
 )
-"""Words that authorities and consultees begin with; the applicant's reports have the same subjects."""
+"""Words that papers of authorities and consultees, comments and forms of portals begin with; the applicant's reports
+have the same subjects.
+"""
 _BEGINNING = 2500
 """Characters that are searched for them: a letter's first page. Reports summarise the answers of others later."""
 _DRAWING_TITLE = re.compile(r"\b(?:drawing|sheet|dwg\.?) title[^\S\n]*:?\s{0,20}([^\n]{3,80})", re.IGNORECASE)
