@@ -418,20 +418,6 @@ def test_a_crawled_page_with_little_content_is_kept_whole_and_reported() -> None
     assert any("whole page was kept" in warning for warning in document.warnings)
 
 
-@pytest.mark.parametrize(
-    ("page", "doubt"),
-    [
-        ("<form><input type=password name=p></form><p>Please sign in.</p>", "sign-in page"),
-        ("<meta http-equiv=refresh content=\"0; url='/new.html'\"><p>Moved.</p>", "was not fetched: /new.html"),
-        ("<meta http-equiv=refresh content=300><p>Tides.</p>", ""),
-    ],
-)
-def test_a_crawled_page_that_may_not_be_what_was_asked_for_says_so(page: str, doubt: str) -> None:
-    warnings = " ".join(read(page, uri=_URI).warnings)
-    assert doubt in warnings
-    assert bool(doubt) is ("fetched" in warnings or "password" in warnings)
-
-
 def test_relative_links_of_a_crawled_page_are_resolved() -> None:
     document = read("<p>See <a href='../about'>about us</a>.</p>", uri=_URI)
     assert [reference.target for reference in document.references] == ["https://example.org/about"]

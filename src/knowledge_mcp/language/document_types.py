@@ -199,15 +199,13 @@ _BY_NAME: tuple[tuple[PlanningType, re.Pattern[str]], ...] = tuple(
         ),
         (
             _P.HERITAGE_STATEMENT,
-            r"heritage(?:statement|assessment)?(?: \w+)*|archaeolog(?:y|ical)(?: \w+)*|"
-            r"historic (?:building|environment)(?: \w+)*|"
-            r"conservation area (?:statement|appraisal)|statement of significance",
+            r"heritage(?:statement|assessment)?(?: \w+)*|archaeolog(?:y|ical)(?: \w+)*|statement of significance|"
+            r"historic (?:building|environment)(?: \w+)*|conservation area (?:statement|appraisal)",
         ),
         (
             _P.ARBORICULTURAL_REPORT,
             r"arboricultur(?:al|e)(?: \w+)*|arb (?:impact|method|report|survey)(?: \w+)*|"
-            r"tree (?:survey|report|constraints|protection|schedule|condition)s?"
-            r"(?: \w+)*|aia|bs ?5837",
+            r"tree (?:survey|report|constraints|protection|schedule|condition)s?(?: \w+)*|aia|bs ?5837",
         ),
         (
             _P.PLANNING_STATEMENT,
@@ -229,14 +227,12 @@ _BY_NAME: tuple[tuple[PlanningType, re.Pattern[str]], ...] = tuple(
 )
 
 _OF_OTHERS = re.compile(
-    r"\A(?:rep|con)\b|\bdecision\Z|"
-    r"\b(?:application ?forms?(?: ?redacted)?|cil|community infrastructure levy|weekly lists?|"
-    r"decision (?:notice|letter)s?|notice of decision|appeal decisions?|"
+    r"\A(?:rep|con)\b|\bdecision\Z|\b(?:application ?forms?(?: ?redacted)?|cil|community infrastructure levy|"
+    r"weekly lists?|e ?mails?|decision (?:notice|letter)s?|notice of decision|appeal decisions?|"
     r"inspectors? (?:report|decision)s?|(?:officers?|delegated|committee) (?:report|response|repl)(?:s|y|ies)?|"
     r"(?:trees?|conservation|ecology|biodiversity|heritage|landscape|housing|health|highways?|drainage|urban design|"
     r"archaeology|case|planning) officers?|(?:flood|highways?|planning) authority|(?:site|press|developer) notices?|"
-    r"consultees?|objections?|objectors?|objects|representations?|comments?|e ?mails?|"
-    r"neighbours? (?:letter|response)s?|"
+    r"consultees?|objections?|objectors?|objects|representations?|comments?|neighbours? (?:letter|response)s?|"
     r"(?:consultation|council|agency|llfa|highways?|historic england|natural england|water) "
     r"(?:reply|replies|response)s?)\b"
 )
