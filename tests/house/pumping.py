@@ -32,8 +32,9 @@ _SHARE = 0.05
 
 BOUNDED: dict[str, tuple[int, str]] = {
     "knowledge_mcp.readers.code.outline": (400, "lines of code are cut to 400 characters before rules read them"),
-    "knowledge_mcp.readers.pdf": (400, "lines of print, read in a child process with a limit of time"),
-    "knowledge_mcp.readers.docx": (400, "runs of text, read in a child process with a limit of time"),
+    "knowledge_mcp.readers.pdf.headings.contents._TRAIL": (16, "replaced in the last 16 characters of a line"),
+    "knowledge_mcp.readers.pdf.paragraphs.endings._CUT_WORD": (60, "searched in the last 60 characters of a line"),
+    "knowledge_mcp.engine.core.clauses_beside": (120, "searched in the 120 characters before a name"),
     "knowledge_mcp.engine.evidence.quote_finding._BROKEN_BEFORE": (60, "searched in the few characters before a place"),
     "knowledge_mcp.engine.evidence.captions._LEADERS": (300, "searched in the last 300 characters of an entry"),
     "knowledge_mcp.settings": (400, "the operator's own settings"),

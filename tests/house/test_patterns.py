@@ -34,8 +34,16 @@ def test_every_pattern_of_the_package_takes_time_in_proportion_to_its_text() -> 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
-    [r"(?=.*\d)\w+(?:[-_.]\w+)*", r"(?:a+)+b", r"\s+$", r"a.*b", r"“[^”]*”", r"(?:\.[ .]*){3,}\d"],
-    ids=["the pattern that froze the server", "exponential", "blanks", "two ends", "quotation", "leaders"],
+    [
+        r"(?=.*\d)\w+(?:[-_.]\w+)*",
+        r"(?:a+)+b",
+        r"\s+$",
+        r"a.*b",
+        r"“[^”]*”",
+        r"(?:\.[ .]*){3,}\d",
+        r"[^\w\s](?:[^\w\s]|\s|[\w\s]{1,3}(?=[^\w\s]))*",
+    ],
+    ids=["the pattern that froze the server", "exponential", "blanks", "two ends", "quotation", "leaders", "drawing"],
 )
 def test_a_pattern_that_is_slower_than_that_is_found(words: str) -> None:
     ended = run(words)

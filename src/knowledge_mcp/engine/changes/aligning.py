@@ -405,7 +405,7 @@ class _Matcher:
             links: indexes of the clauses of both that are linked.
         """
         texts: dict[int, str] = {}
-        known: defaultdict[int, frozenset[str]] = defaultdict(frozenset)
+        known: defaultdict[int, set[str]] = defaultdict(set)
         for one, other in links if clauses else ():
             texts.setdefault(other, side.clauses[one].text)
             known[other] |= side.vocabulary(one)
@@ -417,7 +417,7 @@ class _Matcher:
         yield from self._taken_up(side, there, [each for each in clauses if each.index not in indexes], known)
 
     def _taken_up(
-        self, side: EditionSide, there: EditionSide, clauses: Sequence[Clause], known: Mapping[int, frozenset[str]]
+        self, side: EditionSide, there: EditionSide, clauses: Sequence[Clause], known: Mapping[int, set[str]]
     ) -> Iterator[tuple[Clause, Clause]]:
         """Yield clauses with the one of the other edition that contains them in other words.
 
@@ -513,12 +513,13 @@ def _longest_rise(places: Sequence[int]) -> Iterator[int]:
 
 def _in_order(links: Iterable[ClauseLink], pairs: ClausePairs) -> list[ClauseLink]:
     """Sort links in the new edition's order; a removed clause follows the one that preceded it."""
+    joined = sorted(pairs.forward)
 
     def place(link: ClauseLink) -> tuple[float, int]:
         if link.new is not None:
             return link.new.index, link.old.index if link.old is not None else -1
         assert link.old is not None
-        before = next((pairs.forward[one] for one in range(link.old.index, -1, -1) if one in pairs.forward), -1)
-        return before + 0.5, link.old.index
+        before = bisect_left(joined, link.old.index)
+        return (pairs.forward[joined[before - 1]] if before else -1) + 0.5, link.old.index
 
     return sorted(links, key=place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -103,15 +104,16 @@ def _together(links: Sequence[ClauseLink]) -> list[list[int]]:
     """Group links that share a clause, by index."""
     groups: dict[tuple[str, int], list[int]] = {}
     for place, link in enumerate(links):
-        sides = [(name, side.index) for name, side in (("old", link.old), ("new", link.new)) if side is not None]
-        joined = [place]
-        for existing in {id(groups[side]): groups[side] for side in sides if side in groups}.values():
-            joined += existing
-        for member in joined:
-            for name, side in (("old", links[member].old), ("new", links[member].new)):
-                if side is not None:
-                    groups[name, side.index] = joined
+        known = {id(groups[side]): groups[side] for side in _sides(link) if side in groups}.values()
+        joined, *smaller = sorted(known, key=len, reverse=True) or [[]]
+        moved = [place, *itertools.chain(*smaller)]  # the largest stays: a clause may be split into thousands
+        joined += moved
+        groups.update((side, joined) for member in moved for side in _sides(links[member]))
     return [sorted(group) for group in {id(group): group for group in groups.values()}.values()]
+
+
+def _sides(link: ClauseLink) -> list[tuple[str, int]]:
+    return [(name, side.index) for name, side in (("old", link.old), ("new", link.new)) if side is not None]
 
 
 def _inside(

@@ -83,9 +83,10 @@ def pair_sentences(before: Sequence[str], after: Sequence[str], weights: Weights
 
     joined = _joined(bags, others, weights, may_join)
     for more in (_named_alike, _of_same_values, _containing, _beginning_alike):
+        taken = set(joined.values())
         joined |= more(
             {place: before[place] for place in left if place not in joined},
-            {place: after[place] for place in right if place not in set(joined.values())},
+            {place: after[place] for place in right if place not in taken},
         )
     back = {other: one for one, other in joined.items()}
     lefts = _taken_in(bags, others, joined, names)
@@ -180,13 +181,20 @@ def _joined(
         for word in sorted((word for word in bag if word in postings), key=lambda word: (len(postings[word]), word)):
             if len(near) + len(postings[word]) > _MOST_NEAR and near:
                 break
-            near.update(sorted(postings[word], key=lambda other: (abs(one - other), other))[:_MOST_NEAR])
+            near.update(_nearest(postings[word], one))
         scored += [
             (-share, abs(one - other), one, other)
             for other in near
             if (share := likeness(bag, others[other], weights)) >= ALIKE and may_join(one, other, share)
         ]
     return in_turn((one, other) for _, _, one, other in sorted(scored))
+
+
+def _nearest(places: Sequence[int], one: int) -> Sequence[int]:
+    """Return the places, given in order, that are nearest to one, as many as are compared."""
+    at = bisect_left(places, one)
+    around = places[max(at - _MOST_NEAR, 0) : at + _MOST_NEAR]
+    return sorted(around, key=lambda other: (abs(one - other), other))[:_MOST_NEAR]
 
 
 def in_turn(pairs: Iterable[tuple[int, int]]) -> dict[int, int]:
@@ -206,14 +214,22 @@ def _named_alike(lefts: Mapping[int, str], rights: Mapping[int, str]) -> dict[in
     A bare number changes when items are inserted before it, so it is a name only if one side says that it was
     withdrawn.
     """
-    names, others = ({place: _name_of(text) for place, text in side.items()} for side in (lefts, rights))
+    names, others = (_places_of_names(side) for side in (lefts, rights))
     found: dict[int, int] = {}
-    for name in dict.fromkeys(filter(None, names.values())):
-        ours, theirs = ([place for place, each in side.items() if each == name] for side in (names, others))
+    for name, ours in names.items():
+        theirs = others.get(name, ())
         if len(ours) == len(theirs) and (
             not name.isdecimal() or any(is_gone(text) for text in (*map(lefts.get, ours), *map(rights.get, theirs)))
         ):
             found |= zip(ours, theirs, strict=True)
+    return found
+
+
+def _places_of_names(side: Mapping[int, str]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for place, text in side.items():
+        if name := _name_of(text):
+            found.setdefault(name, []).append(place)
     return found
 
 

@@ -16,9 +16,10 @@ _PARTS = re.compile(_PART)
 _ITEM = rf"(?:,?[ \n]?(?:items?[ \n])?\(?[a-z]{{1,2}}\)|\(\d{{1,2}}\)|{_PART}){{0,4}}"
 _JOINT = r"(?:[ \n]?(?:,?[ \n](?:and|or|to|through|und|oder|bis|sowie|et|ou|y|e|&)|,|[–-])[ \n]?)"
 _WORDS = (
-    r"(?:(?:(?i:(?:sub)?clauses?|sections?|cl\.|secs?\.|chapters?|articles?|paragraphs?)"
-    rf"|{SECTION_WORDS})[ \n]?|§{{1,2}}[ \n]?)"
+    r"(?>(?:(?i:(?:sub)?clauses?|sections?|cl\.|secs?\.|chapters?|articles?|paragraphs?)"
+    rf"|{SECTION_WORDS})(?=[ \n.\dA-Z])|§{{1,2}})[ \n]?"
 )
+"""Words before a number. Some are in both lists: without the atomic group, each of them would be tried twice."""
 _ANNEX = r"(?i:annex(?:es)?|appendix|appendices)[ \n]"
 _LETTER = r"(?:[A-Z](?:\.\d{1,3}){0,8}|\d{1,2})(?!\w|[.,-]\d)"
 _TABLE = r"(?P<kind>(?i:tables?|figures?|figs?\.))[ \n]"

@@ -41,7 +41,7 @@ _WORD = re.compile(r"[^\W_]+(?:(?:[-'’]|(?<=\d)[.,](?=\d))[^\W_]+)*")
 _DECIMAL_COMMA = re.compile(r"(?<=\d),(?=(?:\d{1,2}|\d{4,20})\Z)")
 """A comma before three digits may separate thousands."""
 _NO_LINK = re.compile(
-    r"\W*(?:none|n/?a|nil|tb[dc]|derived|not applicable|keine?|entfällt|aucune?|ningun[oa])?\W*", re.IGNORECASE
+    r"\W*+(?:(?:none|n/?a|nil|tb[dc]|derived|not applicable|keine?|entfällt|aucune?|ningun[oa])\W*+)?", re.IGNORECASE
 )
 """What an empty list of links contains."""
 _BETWEEN = re.compile(r"\s{0,3}[,;\n&]\s{0,3}|\s(?=\S{0,40}\d)")

@@ -25,7 +25,7 @@ from knowledge_mcp.support.charsets import has_private_characters, letters_for_s
 
 _HIDDEN_TAG = re.compile(
     r"\s*[\[<(]?[A-Z][A-Za-z]{0,11}(?:[-_. ][A-Za-z0-9]{1,12}){0,4}?[-_. ]?\d{1,6}(?:\.\d{1,4}){0,4}[a-z]?[\])>]?"
-    r"\s*[:–-]?\s*"
+    r"\s*+[:–-]?\s*+"
 )
 """A requirement's tag ("SSR1", "[REQ-12]") that is alone in a hidden run."""
 _SKIPPED = frozenset(

@@ -70,7 +70,7 @@ _PROSE = 0.25
 _PLAIN_WORD = re.compile(r"(?<!\S)[(\"'“‘]?[^\W\d_]+(?:[-'’/][^\W\d_]+)*[)\"'”’.,;:]{0,3}(?!\S)")
 _FEW_WORDS = 4
 _PLAIN = 0.85
-_DRAWN = re.compile(r"[|+].*[|+]|[^\w\s](?:[^\w\s]|\s|[\w\s]{1,3}(?=[^\w\s]))*")
+_DRAWN = re.compile(r"[|+].*[|+]|[^\w\s](?:[^\w\s]|\s|\w[\w\s]{0,2}+(?=[^\w\s]))*+")
 _ALONE = re.compile(rf"(?:(?:{NUMBERED_WORDS})\s+)?[A-Z0-9][\w.]{{0,12}}[.:–—-]?", re.IGNORECASE)
 _LONGEST_ALONE = 23
 """Maximum number of characters of a keyword, a space and a number."""

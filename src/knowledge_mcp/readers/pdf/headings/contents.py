@@ -19,7 +19,7 @@ from knowledge_mcp.language.openings import ANNEX_WORDS, NUMBERED_WORDS, opening
 from knowledge_mcp.readers.shared.layout import Line, PageLayout, Table, letters_of, lines_of
 
 _TRAIL = re.compile(r"[\s.…·_-]*(?:\b[ivxlc]+|[A-Z]?-?\d{1,4})?\s*$")
-_PAGE_NUMBER = re.compile(r"\D\s+(?:[ivxlc]+|\d{1,4})$")
+_PAGE_NUMBER = re.compile(r"\D\s(?:[ivxlc]+|\d{1,4})$")
 _SPLIT = re.compile(
     r"(?P<text>.*?[^\s.…·_])(?:[\s.…·_]*\s|\s[.…·_]+|[.…·_]{2,}\s?)(?P<page>[ivxlc]+|(?:[A-Z\d]{1,3}[-–])?\d{1,4})",
     re.IGNORECASE,
@@ -32,7 +32,7 @@ _NUMBERED = re.compile(
 _LETTER_ALONE = re.compile(rf"(?:{ANNEX_WORDS})\s+[A-Z]", re.IGNORECASE)
 """The number of an annex on a line of its own: "Appendix C" does not name page 100."""
 _RUN_IN = re.compile(r"(?P<heading>(?:\d{1,3}|[A-Z])(?:\.\d{1,3})*\.?\s+[A-Z].{2,80}?)(?:\.| [-–—])\s")
-_ENTRY = re.compile(r"^(?:\d{1,3}|[A-Z])\.\d|\D\s+(?:[ivxlc]+|\d{1,4})$")
+_ENTRY = re.compile(r"^(?:\d{1,3}|[A-Z])\.\d|\D\s(?:[ivxlc]+|\d{1,4})$")
 _CONTENTS = re.compile(
     r"(?:table of )?contents page|contents ?[-–—] ?continued|contents \(?continued\)?|page|"
     r"(?:section|paragraph|chapter|appendix|annex|title|clause)s? page|appendix(?:es)?",

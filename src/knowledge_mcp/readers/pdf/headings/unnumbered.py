@@ -39,7 +39,7 @@ _LEGAL = re.compile(r"copyright protected document|all rights reserved", re.IGNO
 _ASIDE = re.compile(r"\([^()]*\)")
 _BULLET = re.compile("[•‣◦▪■□●○◆➢✓∗\uf000-\uf0ff]|[-–—*] ")
 _DATE = re.compile(
-    r"(?:\d{1,2}(?:st|nd|rd|th)?\s+)?(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*\b[\s\d,.]*(?:st|nd|rd|th)?[\s\d,.]*",
+    r"(?:\d{1,2}(?:st|nd|rd|th)?\s+)?(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*\b[\s\d,.]*+(?:(?:st|nd|rd|th)[\s\d,.]*+)?",
     re.IGNORECASE,
 )
 _PURE, _MIXED = 0.7, 0.4

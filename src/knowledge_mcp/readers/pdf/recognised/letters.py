@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 
-_CAPITALS = re.compile(r"\w*[A-Z]{2}\w*")
+_CAPITALS = re.compile(r"\b\w*[A-Z]{2}\w*")
 _SMALL_L = re.compile(r"\bl(?=[A-Z]{2})|(?<=[A-Z]{2})l(?=s?(?![A-Za-z]))")
 """A small "l" before or after capitals, where it looks like "I" in most sans-serif typefaces: "lEEE", "CSCl"."""
 

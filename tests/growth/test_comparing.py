@@ -1,0 +1,88 @@
+"""Comparing editions takes twice the steps for twice the clauses, whatever became of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from types import FrameType, ModuleType
+from typing import Any
+
+import pytest
+
+from knowledge_mcp.engine.changes import aligning, differences, sentences
+from tests.engine.test_changes import compared
+
+SIZE = 100
+MOST = 2.6
+
+
+def lines(work: Callable[[], object], module: ModuleType) -> int:
+    """Count the lines of a module that work runs, those of its loops and comprehensions each time."""
+    counted = 0
+
+    def within(_frame: FrameType, event: str, _argument: Any) -> Any:
+        nonlocal counted
+        counted += event == "line"
+        return within
+
+    def entered(frame: FrameType, _event: str, _argument: Any) -> Any:
+        return within if frame.f_code.co_filename == module.__file__ else None
+
+    before = sys.gettrace()
+    sys.settrace(entered)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return counted
+
+
+def word(number: int) -> str:
+    return "w" + "".join(chr(ord("a") + int(digit)) for digit in str(number))
+
+
+def rule(number: int) -> str:
+    return f"{word(number)} {word(2 * number + 1)} {word(3 * number + 2)} {word(5 * number)} shall turn."
+
+
+def clauses(size: int) -> str:
+    return "# Rules\n\n" + "".join(f"## {n} {word(n)} title\n\n{rule(n)}\n\n" for n in range(1, size))
+
+
+def one_clause(size: int) -> str:
+    return "# Rules\n\n## 1 All\n\n" + "\n\n".join(map(rule, range(1, size)))
+
+
+def items(size: int, name: str) -> str:
+    return "# Rules\n\n## 1 All\n\n" + "\n\n".join(f"- {name}{n}) {name}{word(n)}." for n in range(1, size))
+
+
+FEW = "# Rules\n\nThis text has only a few words."
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("module", "old", "new"),
+    [
+        (differences, one_clause, clauses),
+        (differences, clauses, one_clause),
+        (aligning, clauses, lambda _: FEW),
+        (sentences, lambda size: items(size, "a"), lambda size: items(size, "b")),
+    ],
+    ids=["split", "merged", "removed", "items of other names"],
+)
+def test_twice_the_clauses_take_twice_the_steps(
+    monkeypatch: pytest.MonkeyPatch, module: ModuleType, old: Callable[[int], str], new: Callable[[int], str]
+) -> None:
+    monkeypatch.setattr(sentences, "_MOST_NEAR", 10)
+    once, twice = (lines(lambda size=size: compared(old(size), new(size)), module) for size in (SIZE, 2 * SIZE))
+    assert once > SIZE
+    assert twice < MOST * once
+
+
+@pytest.mark.parametrize("most", [3, 400])
+def test_the_sentences_compared_are_the_nearest(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr(sentences, "_MOST_NEAR", most)
+    old, new = ("# Rules\n\n" + " ".join(f"The {word(n)} shall {verb}." for n in range(9)) for verb in ("turn", "stop"))
+    found = [(each.old_text, each.new_text) for change in compared(old, new) for each in change.changes]
+    assert found == [(f"The {word(n)} shall turn.", f"The {word(n)} shall stop.") for n in range(9)]
