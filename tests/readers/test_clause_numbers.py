@@ -298,3 +298,10 @@ def test_letters_and_figures_before_the_titles_of_policies_are_their_numbers() -
     assert {section.number for section in versions.sections} == {None}
     pins = _markdown("\n\n".join(f"## DQ{number}: DQ{number}5 VDD{number}" for number in (1, 2, 3)))
     assert {section.number for section in pins.sections} == {None}
+
+
+def test_numbers_that_have_nothing_in_common_are_not_nested_without_end() -> None:
+    text = "\n\n".join(f"{number}.1 Title of it" for number in range(2, 60))
+    sections = _markdown(f"# Report\n\n{text}").sections
+    assert len(sections) == 59
+    assert max(section.level for section in sections) == 20

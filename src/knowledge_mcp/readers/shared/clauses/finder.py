@@ -83,6 +83,11 @@ _BEGIN = frozenset({BlockKind.PARAGRAPH, BlockKind.LIST_ITEM})
 _PAGE = re.compile(r"[A-Z]{1,2}-\d{1,3}")
 """The number of a page of an annex, which looks like the comment on a chapter: "A-3"."""
 
+_DEEPEST = 20
+"""Deepest level of a clause whose number has nothing in common with any above it. Numbers of clauses have about ten
+parts at most; without a limit, thousands of unrelated numbers would each be below the one before.
+"""
+
 
 class ClauseFinder:
     """Find the clauses of one document; used once.
@@ -311,7 +316,7 @@ class ClauseFinder:
                 return level
         if self._open and key[0] >= LETTERED and key[0] % LETTERED == 0:  # explains clauses from outside of them
             return self._open[0][1]
-        return self._open[-1][1] + 1 if self._open else depth_of(key)
+        return min(self._open[-1][1] + 1, _DEEPEST) if self._open else depth_of(key)
 
     def _parted(
         self, blocks: Sequence[Block], headings: Sequence[HeadingDraft], found: Mapping[int, _Found]
