@@ -1,10 +1,12 @@
-"""A store that counts what is asked of it, and how many records and chunks its answers hold."""
+"""What counts: a store what is asked of it and what its answers hold, and a tracer the lines that are run."""
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Sized
 from contextlib import contextmanager
+from types import FrameType, ModuleType
 from typing import Any, Self, cast
 
 from knowledge_mcp.ports import Collection, Store
@@ -90,3 +92,24 @@ def counted(store: Counting, ask: Callable[[], object]) -> tuple[dict[str, int],
     store.given = 0
     ask()
     return dict(sorted(store.calls.items())), store.given
+
+
+def lines(work: Callable[[], object], module: ModuleType) -> int:
+    """Count the lines of a module that work runs, those of its loops and comprehensions each time."""
+    counted = 0
+
+    def within(_frame: FrameType, event: str, _argument: Any) -> Any:
+        nonlocal counted
+        counted += event == "line"
+        return within
+
+    def entered(frame: FrameType, _event: str, _argument: Any) -> Any:
+        return within if frame.f_code.co_filename == module.__file__ else None
+
+    before = sys.gettrace()
+    sys.settrace(entered)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return counted

@@ -2,39 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from types import FrameType, ModuleType
-from typing import Any
+from types import ModuleType
 
 import pytest
 
 from knowledge_mcp.engine.changes import aligning, differences, sentences
 from tests.engine.test_changes import compared
+from tests.growth.counting import lines
 
 SIZE = 100
 MOST = 2.6
-
-
-def lines(work: Callable[[], object], module: ModuleType) -> int:
-    """Count the lines of a module that work runs, those of its loops and comprehensions each time."""
-    counted = 0
-
-    def within(_frame: FrameType, event: str, _argument: Any) -> Any:
-        nonlocal counted
-        counted += event == "line"
-        return within
-
-    def entered(frame: FrameType, _event: str, _argument: Any) -> Any:
-        return within if frame.f_code.co_filename == module.__file__ else None
-
-    before = sys.gettrace()
-    sys.settrace(entered)
-    try:
-        work()
-    finally:
-        sys.settrace(before)
-    return counted
 
 
 def word(number: int) -> str:

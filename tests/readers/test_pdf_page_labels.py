@@ -69,3 +69,8 @@ def test_nothing_is_concluded_from_numbers_of_two_series_or_of_a_few_pages() -> 
     journal = [str(page) for page in range(301, 313)]
     assert labels(read([str(page) for page in range(5, 17)], others=journal)) == places
     assert labels(read([*[""] * 8, "21", "22", "23", "24"])) == places
+
+
+def test_pages_that_are_counted_from_0_have_the_numbers_that_they_print() -> None:
+    printed = [str(page) for page in range(12)]
+    assert labels(read(printed)) == printed

@@ -140,11 +140,12 @@ class TableReader:
             row = [BLANK] * columns
             reach = Reach()
             own = False
+            beyond: list[RichText] = []
             for cell in cells:
                 text = self._content(cell.element)
                 own = own or not text.is_blank
                 if cell.column >= len(row):  # wider than any real table: keep the words anyway
-                    row[-1] = _joined(row[-1], text)
+                    beyond.append(text)
                     continue
                 if cell.continues and text.is_blank:
                     reach.down.add(cell.column)
@@ -154,6 +155,8 @@ class TableReader:
                     row[cell.column] = text
                 reach.across.update(dict.fromkeys(range(cell.column + 1, cell.column + cell.span), cell.column))
                 above[cell.column] = text
+            if beyond:
+                row[-1] = _joined(row[-1], *beyond)
             if own:
                 reaches[len(built)] = reach
                 built.append(row)
@@ -185,11 +188,12 @@ class TableReader:
         return flat
 
 
-def _joined(one: RichText, other: RichText) -> RichText:
+def _joined(first: RichText, *others: RichText) -> RichText:
     joined = RichText()
-    joined.extend(one)
-    joined.add(" ")
-    joined.extend(other)
+    joined.extend(first)
+    for each in others:
+        joined.add(" ")
+        joined.extend(each)
     return joined
 
 

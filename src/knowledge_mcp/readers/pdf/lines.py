@@ -106,12 +106,16 @@ def middle_of(item: TextItem) -> float:
 def rows_of(items: list[TextItem]) -> list[list[TextItem]]:
     """Group items that share a baseline into rows from top to bottom; each row is sorted from left to right."""
     rows: list[list[TextItem]] = []
+    wide: list[TextItem] = []  # of the last row: only these are lines of text
     for item in sorted(items, key=lambda item: (item.y + item.height / 2, item.x)):
+        is_wide = item.width > _TEXT_WIDTH * item.height
         beside = rows and any(_share_baseline(other, item) for other in rows[-1][-3:])
-        if beside and not any(_is_line_below(other, item) for other in rows[-1]):
+        if beside and not (is_wide and any(_is_line_below(other, item) for other in wide)):
             rows[-1].append(item)
         else:
             rows.append([item])
+            wide = []
+        wide += [item] if is_wide else []
     return [sorted(row, key=lambda item: item.x) for row in rows]
 
 

@@ -128,7 +128,7 @@ def _line_numbers(items: Sequence[TextItem], fewest: int = _FEWEST) -> _Numbers:
         [pair for pair in joined if not pair[1]["rest"]],
         [pair for pair in read if id(pair[0]) in behind],
     ):
-        if len(some) >= fewest and _are_flush([item for item, _ in some if item in lone]) and _count_up(some):
+        if len(some) >= fewest and _are_flush([item for item, match in some if not match["rest"]]) and _count_up(some):
             return some
     return []
 

@@ -44,7 +44,7 @@ def _continued(owners: Mapping[int, Series]) -> dict[int, str]:
     printed: dict[int, str] = {}
     for before, page in zip([0, *owners], owners, strict=False):
         letters, style, ahead = owners[page]
-        for each in range(max(before + 1, 1 - ahead), page + 1):
+        for each in range(max(before + 1, min(1 - ahead, page)), page + 1):  # some count from 0
             value = each + ahead
             numeral = str(value) if style == "1" else to_roman(value)
             printed[each] = letters + (numeral.lower() if style == "i" else numeral)

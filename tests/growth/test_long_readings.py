@@ -1,0 +1,43 @@
+"""Reading a table or a page takes twice the steps for twice the cells or lines, however many there are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from knowledge_mcp.readers.pdf import lines as lines_of_pages
+from knowledge_mcp.readers.shared.richtext import RichText
+from tests.growth.counting import lines
+from tests.readers.docx_files import p, read_docx, run, table
+from tests.readers.pdf_files import Sheet, read_pdf
+
+
+def test_a_row_with_more_cells_than_a_table_can_have_is_joined_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    extend = RichText.extend
+    copied: list[int] = []
+
+    def counted(self: RichText, other: RichText, **named: Any) -> None:
+        copied[-1] += len(other)
+        extend(self, other, **named)
+
+    monkeypatch.setattr(RichText, "extend", counted)
+    for size in (300, 600):
+        copied.append(0)
+        cells = "".join(f"<w:tc>{p(run(f'c{number}'))}</w:tc>" for number in range(size))
+        text = read_docx(table(f"<w:tr>{cells}</w:tr>", f"<w:tr>{cells}</w:tr>")).text
+        assert f"c{size - 2} c{size - 1}" in text
+    assert copied[1] < 2.6 * copied[0]
+
+
+@pytest.mark.slow
+def test_lines_printed_over_each_other_take_steps_in_proportion() -> None:
+    def read(size: int) -> None:
+        sheet = Sheet()
+        for number in range(size):
+            sheet.at(72, 60 + 700 * number / size, f"ab {number}", size=6)
+        read_pdf(sheet)
+
+    once, twice = (lines(lambda size=size: read(size), lines_of_pages) for size in (600, 1200))
+    assert once > 600
+    assert twice < 2.6 * once
