@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from liteparse.types import TextItem
 
 from knowledge_mcp.readers.pdf import lines as lines_of_pages
 from knowledge_mcp.readers.shared.richtext import RichText
 from tests.growth.counting import lines
 from tests.readers.docx_files import p, read_docx, run, table
-from tests.readers.pdf_files import Sheet, read_pdf
 
 
 def test_a_row_with_more_cells_than_a_table_can_have_is_joined_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -30,14 +30,11 @@ def test_a_row_with_more_cells_than_a_table_can_have_is_joined_once(monkeypatch:
     assert copied[1] < 2.6 * copied[0]
 
 
-@pytest.mark.slow
 def test_lines_printed_over_each_other_take_steps_in_proportion() -> None:
-    def read(size: int) -> None:
-        sheet = Sheet()
-        for number in range(size):
-            sheet.at(72, 60 + 700 * number / size, f"ab {number}", size=6)
-        read_pdf(sheet)
+    def rows(size: int) -> None:
+        items = [TextItem(text="ab", x=72, y=60 + 700 * at / size, width=7, height=6) for at in range(size)]
+        assert len(lines_of_pages.rows_of(items)) == 1
 
-    once, twice = (lines(lambda size=size: read(size), lines_of_pages) for size in (600, 1200))
+    once, twice = (lines(lambda size=size: rows(size), lines_of_pages) for size in (600, 1200))
     assert once > 600
     assert twice < 2.6 * once
