@@ -31,11 +31,15 @@ def one_clause(size: int) -> str:
     return "# Rules\n\n## 1 All\n\n" + "\n\n".join(map(rule, range(1, size)))
 
 
-def items(size: int, name: str) -> str:
-    return "# Rules\n\n## 1 All\n\n" + "\n\n".join(f"- {name}{n}) {name}{word(n)}." for n in range(1, size))
+def items(name: str) -> Callable[[int], str]:
+    def write(size: int) -> str:
+        return "# Rules\n\n## 1 All\n\n" + "\n\n".join(f"- {name}{n}) {name}{word(n)}." for n in range(1, size))
+
+    return write
 
 
-FEW = "# Rules\n\nThis text has only a few words."
+def few(_size: int) -> str:
+    return "# Rules\n\nThis text has only a few words."
 
 
 @pytest.mark.slow
@@ -44,8 +48,8 @@ FEW = "# Rules\n\nThis text has only a few words."
     [
         (differences, one_clause, clauses),
         (differences, clauses, one_clause),
-        (aligning, clauses, lambda _: FEW),
-        (sentences, lambda size: items(size, "a"), lambda size: items(size, "b")),
+        (aligning, clauses, few),
+        (sentences, items("a"), items("b")),
     ],
     ids=["split", "merged", "removed", "items of other names"],
 )
