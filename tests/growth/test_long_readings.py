@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from liteparse.types import TextItem
 
+from knowledge_mcp.readers.pdf import bands
 from knowledge_mcp.readers.pdf import lines as lines_of_pages
 from knowledge_mcp.readers.shared.richtext import RichText
 from tests.growth.counting import lines
@@ -37,4 +38,22 @@ def test_lines_printed_over_each_other_take_steps_in_proportion() -> None:
 
     once, twice = (lines(lambda size=size: rows(size), lines_of_pages) for size in (600, 1200))
     assert once > 600
+    assert twice < 2.6 * once
+
+
+def test_texts_side_by_side_take_steps_in_proportion() -> None:
+    """A page of cards, then labels of which every second has no value, so that hundreds of tables could begin."""
+
+    def read(size: int) -> None:
+        items: list[TextItem] = []
+        for at in range(size):
+            words = (("Access", "Water"), ("Rain is held in", "Heat is taken by"), ("basins of reeds.", "two pumps."))[
+                at % 3
+            ]
+            both = zip((72, 300), words, strict=True) if at % 7 else ((72, "A title"),)
+            items += [TextItem(text=text, x=x, y=60 + 12 * at, width=90, height=9) for x, text in both]
+        assert bands.bands_of(items)
+
+    once, twice = (lines(lambda size=size: read(size), bands) for size in (700, 1400))
+    assert once > 700
     assert twice < 2.6 * once

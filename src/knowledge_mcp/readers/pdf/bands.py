@@ -47,6 +47,8 @@ _WIDER = 0.2
 """Blank height, in font sizes, above that of the closest lines from which a line begins another row."""
 _TIGHT = 0.5
 """Maximum blank height, in font sizes, between the lines of one label."""
+_MOST = 20
+"""Number of texts next to each other above which they are figures or signs; a page has at most a dozen columns."""
 _FEWEST = 3
 """Minimum number of lines of columns of text: two lines wrap by chance."""
 _RECORDS = 2
@@ -111,20 +113,28 @@ def _runs(rows: Sequence[Row]) -> Iterator[tuple[list[Row], list[float]]]:
     taken: list[_Span] = []
     bottom = 0.0
     for row in rows:
-        size = size_of(row[0])
-        apart = max(_NARROWEST, _NARROWEST_SIZES * size)
+        apart = max(_NARROWEST, _NARROWEST_SIZES * size_of(row[0]))
         alone = _united(spans_of(row), apart)
         together = _united([*taken, *alone], apart)
-        parted = len(taken) == 1 or min(item.y for item in row) - bottom > _APART * size
+        parted = len(taken) == 1 or _blank(bottom, row) > _APART
         starts = [start for start, _ in together]
         finer = len(alone) > len({bisect_right(starts, start) for start, _ in alone})
-        if part and (len(together) < len(taken) or (parted and finer)):
+        if len(together) < len(taken) or (parted and finer) or len(together) > _MOST:
             yield part, _middles(taken)
-            part, together, bottom = [], alone, 0.0
+            part, together, bottom = [], alone[:_MOST], 0.0
         part.append(row)
         taken = together
-        bottom = max(bottom, *(item.y + item.height for item in row))
+        bottom = max(bottom, _bottom(row))
     yield part, _middles(taken)
+
+
+def _bottom(row: Row) -> float:
+    return max(item.y + item.height for item in row)
+
+
+def _blank(bottom: float, row: Row) -> float:
+    """Return the blank height above a row, in font sizes."""
+    return (min(item.y for item in row) - bottom) / max(size_of(row[0]), 1.0)
 
 
 def _united(spans: Iterable[_Span], apart: float) -> list[_Span]:
@@ -147,14 +157,12 @@ def _parts(rows: Sequence[Row], apart: float) -> Iterator[list[Row]]:
     part: list[Row] = []
     bottom = 0.0
     for row in rows:
-        size = size_of(row[0])
-        blank = (min(item.y for item in row) - bottom) / size
-        is_title = part and (_is_bold(row) or size >= size_of(part[-1][0]) + _LARGER)
-        if part and blank > (apart if is_title else _FAR):
+        is_title = part and (_is_bold(row) or size_of(row[0]) >= size_of(part[-1][0]) + _LARGER)
+        if part and _blank(bottom, row) > (apart if is_title else _FAR):
             yield part
             part, bottom = [], 0.0
         part.append(row)
-        bottom = max(bottom, *(item.y + item.height for item in row))
+        bottom = max(bottom, _bottom(row))
     if part:
         yield part
 
@@ -194,9 +202,7 @@ class _Line:
 def _lines(column: Sequence[Row]) -> list[_Line]:
     right = right_of(column)
     pairs = list(itertools.pairwise(column))
-    blanks = [
-        (below[0].y - max(item.y + item.height for item in row)) / size_of(below[0]) for row, below in pairs
-    ]  # fmt: skip
+    blanks = [_blank(_bottom(row), below) for row, below in pairs]
     most = min([*blanks, _APART]) + _WIDER
     on = [goes_on(*pair) for pair in pairs]
     room = [fits(*pair, right) for pair in pairs]
@@ -208,7 +214,7 @@ def _lines(column: Sequence[Row]) -> list[_Line]:
     return found
 
 
-def _tables(columns: Sequence[Sequence[Row]]) -> Iterator[Band]:
+def _tables(columns: Sequence[list[Row]]) -> Iterator[Band]:
     """Find rows whose first cells are level with the beginnings of the texts beside them."""
     first, *others = [_lines(column) for column in columns]
     beside = sorted((line for column in others for line in column), key=lambda line: line.y)
@@ -228,7 +234,7 @@ def _tables(columns: Sequence[Sequence[Row]]) -> Iterator[Band]:
     yield from _table(starts, float("inf"), columns, against)
 
 
-def _table(starts: Sequence[_Line], end: float, columns: Sequence[Sequence[Row]], against: int) -> Iterator[Band]:
+def _table(starts: Sequence[_Line], end: float, columns: Sequence[list[Row]], against: int) -> Iterator[Band]:
     """Make a table of rows that begin at some lines; nothing if they are columns of text, or lists next to each other.
 
     Broken lines show which, and titles, or labels that are set apart from their values by their print or by colons.
@@ -236,7 +242,7 @@ def _table(starts: Sequence[_Line], end: float, columns: Sequence[Sequence[Row]]
     if len(starts) < _RECORDS or against * _CONTRADICTED > len(starts) or not _are_labels(starts):
         return
     tops = [line.top for line in starts]
-    inside = [[row for row in column if tops[0] <= middle_of(row[0]) < end] for column in columns]
+    inside = [_between(column, tops[0], end) for column in columns]
     if not all(inside) or not any(map(is_worded, inside[1:])):
         return
     titled = all(_is_bold(column[0]) and not all(map(_is_bold, column)) for column in inside)
@@ -252,8 +258,17 @@ def _table(starts: Sequence[_Line], end: float, columns: Sequence[Sequence[Row]]
     records: list[list[list[TextItem]]] = [[[] for _ in inside] for _ in starts]
     for at, column in enumerate(inside):
         for row in column:
-            records[bisect_right(tops, middle_of(row[0])) - 1][at].extend(row)
+            records[max(bisect_right(tops, middle_of(row[0])) - 1, 0)][at].extend(row)
     yield Band(inside, records)
+
+
+def _between(column: list[Row], top: float, end: float) -> list[Row]:
+    """Return the rows of a column whose middles are between two heights."""
+
+    def height(row: Row) -> float:
+        return middle_of(row[0])
+
+    return column[bisect_left(column, top, key=height) : bisect_left(column, end, key=height)]
 
 
 def _are_named(columns: Sequence[Sequence[Row]]) -> bool:

@@ -158,6 +158,9 @@ def _side_by_side(
     found: list[RuledTable] = []
     asides: list[Aside] = []
     for even in (True, False):
+        if not even:
+            asides = _asides(items, _parts(items, places), blocks, places, page)
+        taken = {id(item) for aside in asides for item in aside.items}
         for band in (band for band in bands if band.is_even == even and not asides):
             rows = [row for column in band.columns for row in column]
             lines = [line_of(part, page.number, places) for row in rows for part in parts_of(row, places)]
@@ -168,11 +171,9 @@ def _side_by_side(
             cells = [[words_of_items(cell) for cell in record] for record in band.records]
             elements: list[Line | Table] = [Table(page.number, cells, lines)] if cells else [*lines]
             found.append(RuledTable(elements, box, min(line.block for line in lines)))
-            taken = {id(item) for row in rows for item in row}
-            items = [item for item in items if id(item) not in taken]
-        asides = asides or _asides(items, _parts(items, places), blocks, places, page)
-    taken = {id(item) for aside in asides for item in aside.items}
-    return found, [item for item in items if id(item) not in taken], asides
+            taken.update(id(item) for row in rows for item in row)
+        items = [item for item in items if id(item) not in taken]
+    return found, items, asides
 
 
 def _tables_in(blocks: Sequence[LayoutBlock]) -> list[int]:
