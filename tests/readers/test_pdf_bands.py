@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from knowledge_mcp.model.document import BlockKind
-from tests.readers.pdf_files import LEFT, Sheet, sheet
+from tests.readers.pdf_files import HEIGHT, LEFT, Sheet, sheet
 from tests.readers.pdf_tables import read, tables
 from tests.readers.shown import texts
 
@@ -107,6 +107,40 @@ def test_labels_and_values_are_rows(rows: Sequence[tuple[str, str]], space: floa
     pages.paragraph("The drawings show how the principles were applied to each of the buildings on the site, and")
     (found,) = tables(read(pages))
     assert [tuple(row) for row in found] == rows
+
+
+def test_columns_in_rounded_boxes() -> None:
+    pages = _begun()
+    for at in range(3):
+        pages.canvas.roundRect(LEFT - 6 + at * 160, HEIGHT - pages.y - 90, 148, 108, 6)
+    names = ["Step 1", "Step 2", "Step 3"]
+    _columns(pages, [_wrapped(text, 27) for text in (_LAYOUT, _SCALE, _LOOK)], 160, names)
+    assert [text for text in _ended(pages) if text not in names] == [_LAYOUT, _SCALE, _LOOK]
+
+
+def test_a_section_below_columns_begins_after_both() -> None:
+    pages = sheet()
+    pages.heading("4 Background", 16)
+    _columns(pages, [_wrapped(text, 42) for text in (_BESIDE[0] * 2, _BESIDE[1])], 250)
+    pages.heading("5 Contacts", 16)
+    _columns(pages, [_wrapped(text, 42) for text in (_BESIDE[1], _BESIDE[0])], 250)
+    text = read(pages).text
+    assert text.index("It is flat") < text.index("To the east") < text.index("5 Contacts") < text.rindex("To the east")
+
+
+def test_the_title_of_a_box_stays_with_its_text() -> None:
+    pages = sheet()
+    pages.heading("1 Principles", 15)
+    top = pages.y
+    pages.at(430, top + 6, "Fees", size=8, font="Helvetica-Bold")
+    box = ("The fee for a householder", "application is paid through", "the portal, which adds a", "charge of its own.")
+    for at, line in enumerate(box):
+        pages.at(430, top + 29 + at * 11, line, size=8)
+    for line in _wrapped(f"{_LAYOUT} {_SCALE} {_LOOK} {_LAYOUT}", 62):
+        pages.line(line, step=13)
+    text = read(pages).text
+    assert "Fees" in text
+    assert f"{_LAYOUT} {_SCALE} {_LOOK} {_LAYOUT}" in text
 
 
 def test_numbers_that_hang_before_their_texts_are_no_labels() -> None:

@@ -38,7 +38,7 @@ _Span = tuple[float, float]
 _NARROWEST, _NARROWEST_SIZES = 9.0, 1.2
 """Minimum width between columns, in points and in font sizes; wider than the blanks of a justified line."""
 _APART = 1.0
-"""Blank height, in font sizes, from which what follows is another part of the page: lines have about a fifth."""
+"""Blank height, in font sizes, from which more columns may follow: lines have about a fifth."""
 _FAR = 3.0
 """Blank height, in font sizes, that is wider than between paragraphs."""
 _LARGER = 1.0
@@ -46,7 +46,7 @@ _LARGER = 1.0
 _WIDER = 0.2
 """Blank height, in font sizes, above that of the closest lines from which a line begins another row."""
 _TIGHT = 0.5
-"""Maximum blank height, in font sizes, between the lines of one label."""
+"""Maximum blank height, in font sizes, between the lines of one label, and above a title that begins no part."""
 _MOST = 20
 """Number of texts next to each other above which they are figures or signs; a page has at most a dozen columns."""
 _FEWEST = 3
@@ -96,7 +96,7 @@ def bands_of(items: Sequence[TextItem]) -> list[Band]:
         found += tables
         taken = {id(item) for table in tables for cells in table.records for cell in cells for item in cell}
         left = [kept for row in rows if (kept := [item for item in row if id(item) not in taken])]
-        for part in _parts(left, _APART):
+        for part in _parts(left, _TIGHT):
             columns = [column for column in _columns(part, strips) if column]
             if len(part) >= _FEWEST and wraps(columns, 2) and all(map(is_worded, columns)):
                 found.append(Band(columns))

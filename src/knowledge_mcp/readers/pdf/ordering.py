@@ -166,7 +166,9 @@ def _side_by_side(
             lines = [line_of(part, page.number, places) for row in rows for part in parts_of(row, places)]
             box = around(lines)
             known = [table.box for table in guessed if overlap(box, table.box)]
-            if drawn.is_drawing(box, lines) or any(band.records or not holds(box, each) for each in known):
+            if any(band.records or not holds(box, each) for each in known):
+                continue
+            if band.records and drawn.is_drawing(box, lines):
                 continue
             cells = [[words_of_items(cell) for cell in record] for record in band.records]
             elements: list[Line | Table] = [Table(page.number, cells, lines)] if cells else [*lines]

@@ -51,6 +51,8 @@ _RUNS_ON_IN_TABLE = 2
 """The same if the engine sees a table: words that wrap in a narrow cell continue once."""
 _BELOW = 2.2
 """Maximum distance between lines of the same text as a factor of the font size."""
+_TITLE = 3.5
+"""Maximum distance between the title of a box and its text as a factor of the font size."""
 _MOST = 12
 """Maximum number of asides of a page; one with more is a drawing or a form."""
 _MOST_STRIPS = 12
@@ -118,12 +120,26 @@ def asides_of(items: Sequence[TextItem], tabled: Collection[int] = ()) -> list[A
         if aside is None:
             break
         gone: set[int] = set()
-        for group in (aside.group, *aside.more):
+        for below in (aside.group, *aside.more):
+            group = [*_title_of(below, segments), *below]
             own = [item for each in group for item in each.items]
             found.append(Aside(own, min(each.top for each in group), aside.clear, aside.share))
             gone.update(id(each) for each in group)
         segments = [each for each in segments if id(each) not in gone]
     return sorted(found, key=lambda each: each.top)
+
+
+def _title_of(group: Sequence[TextSegment], segments: Sequence[TextSegment]) -> list[TextSegment]:
+    """Return the bold line above an aside, at its left edge, which is farther from it than its lines are."""
+    first = group[0]
+    if is_heavy(first.items[0]):
+        return []
+    above = [
+        each
+        for each in segments
+        if 0 < first.base - each.base <= _TITLE * first.size and abs(each.x0 - first.x0) <= first.size
+    ]
+    return above if len(above) == 1 and all(map(is_heavy, above[0].items)) else []
 
 
 def _may_have(items: Sequence[TextItem]) -> bool:

@@ -44,6 +44,11 @@ _FULL, _RUNNING = 0.6, 0.5
 """Share of its column's width that a line of running text fills, and minimum share of such rows."""
 _LONGEST_MARK = 6
 """Maximum number of characters of a list marker: "(viii)"."""
+_LARGER, _PAUSE = 1.0, 0.5
+"""Points by which a title across the columns is larger than the text, and minimum blank height above it in font sizes:
+lines of the columns have about a fifth."""
+_SAME_HEIGHT = 3.0
+"""Maximum distance in points between the middles of the texts of a title."""
 _OFF_CENTRE = 6.0
 """Maximum deviation in points of the sum of both ends of a centred line: three on either side."""
 
@@ -54,10 +59,14 @@ _MOST_PLACES = 1_600
 
 @dataclass(frozen=True, slots=True)
 class Gutter:
-    """The positions of the gutters, from the left, and the heights of the rows that cross them, from the top."""
+    """The positions of the gutters, from the left, and the heights of the rows that cross them, from the top.
+
+    `titles` are the heights of those that end before the gutter.
+    """
 
     strips: tuple[float, ...]
     crossing: tuple[float, ...]
+    titles: tuple[float, ...] = ()
 
     def crossed(self, heights: Iterable[float]) -> Gutter:
         """Add the heights of tables that cross a gutter."""
@@ -70,7 +79,9 @@ class Gutter:
     def place(self, x0: float, x1: float, y: float) -> float:
         """Return a place's number in reading order: between two crossing rows, the columns follow one by one."""
         above, columns = bisect_left(self.crossing, y - 0.5), len(self.strips) + 1
-        side = columns if self.is_crossed(x0, x1) else sum(strip < x1 for strip in self.strips)
+        near = bisect_left(self.titles, y - _SAME_HEIGHT)
+        is_title = near < len(self.titles) and self.titles[near] <= y + _SAME_HEIGHT
+        side = columns if is_title or self.is_crossed(x0, x1) else sum(strip < x1 for strip in self.strips)
         return float((columns + 1) * above + side + 1)
 
 
@@ -146,10 +157,13 @@ def _gutter_at(strips: Sequence[float], rows: Sequence[list[TextItem]], width: f
     sides: list[list[list[TextItem]]] = [[] for _ in range(len(strips) + 1)]
     crossing: list[float] = []
     parted = 0
+    titles = _titles_across(rows, strips[0])
+    named: list[float] = []
     for row in rows:
-        if any(_is_across(row, strip) for strip in strips):
+        if id(row) in titles or any(_is_across(row, strip) for strip in strips):
             crossing.append(max(item.y + item.height / 2 for item in row))
-            parted += not any(_crosses(item, strip) for item in row for strip in strips)
+            named += crossing[-1:] if id(row) in titles else []
+            parted += id(row) not in titles and not any(_crosses(item, strip) for item in row for strip in strips)
             continue
         for side, some in itertools.groupby(row, key=lambda item: bisect_left(strips, item.x)):
             sides[side].append(list(some))
@@ -166,7 +180,25 @@ def _gutter_at(strips: Sequence[float], rows: Sequence[list[TextItem]], width: f
         return None
     if any(_running(side, span) < _RUNNING for side, span in zip(sides, spans, strict=True)):
         return None
-    return Gutter(tuple((left[1] + right[0]) / 2 for left, right in itertools.pairwise(spans)), tuple(sorted(crossing)))
+    places = tuple((left[1] + right[0]) / 2 for left, right in itertools.pairwise(spans))
+    return Gutter(places, tuple(sorted(crossing)), tuple(named))
+
+
+def _titles_across(rows: Sequence[list[TextItem]], x: float) -> set[int]:
+    """Find titles of the whole page that end before the gutter, by id: larger, where all columns pause for them."""
+    usual = statistics.median(size_of(row[0]) for row in rows)
+    found: set[int] = set()
+    beside = [any(item.x > x for item in row) for row in rows]
+    bottom = -math.inf
+    above = was_large = False
+    for row, is_beside, below in zip(rows, beside, [*beside[1:], False], strict=True):
+        large = size_of(row[0]) >= usual + _LARGER
+        pauses = min(item.y for item in row) - bottom >= _PAUSE * usual
+        if large and pauses and above and below and not (is_beside or was_large):
+            found.add(id(row))
+        above, was_large = above or is_beside, large
+        bottom = max(bottom, *(item.y + item.height for item in row))
+    return found
 
 
 def _running(side: Sequence[Sequence[TextItem]], span: tuple[float, float]) -> float:
